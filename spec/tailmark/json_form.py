@@ -49,7 +49,7 @@ class JsonFormError(ValueError):
         self.problems = problems
 
 
-class _Fault(ValueError):
+class _FaultError(ValueError):
     """A fault found while structuring; its path is added on the way out."""
 
 
@@ -83,37 +83,37 @@ def _named(value: object) -> str:
 
 def _strict_text(value: object, _: object) -> str:
     if not isinstance(value, str):
-        raise _Fault(f"expected text, found {_named(value)}")
+        raise _FaultError(f"expected text, found {_named(value)}")
     # Encoding is the fastest test for a surrogate without its partner.
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _Fault(f"lone surrogate at character {error.start}") from None
+        raise _FaultError(f"lone surrogate at character {error.start}") from None
     return value
 
 
 def _strict_integer(value: object, _: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _Fault(f"expected a whole number, found {_named(value)}")
+        raise _FaultError(f"expected a whole number, found {_named(value)}")
     return value
 
 
 def _strict_natural(value: object, _: object) -> int:
     number = _strict_integer(value, _)
     if not 0 <= number < 2**63:
-        raise _Fault(f"expected 0 to 2**63 - 1, found {number}")
+        raise _FaultError(f"expected 0 to 2**63 - 1, found {number}")
     return number
 
 
 def _strict_boolean(value: object, _: object) -> bool:
     if not isinstance(value, bool):
-        raise _Fault(f"expected true or false, found {_named(value)}")
+        raise _FaultError(f"expected true or false, found {_named(value)}")
     return value
 
 
 def _strict_none(value: object, _: object) -> None:
     if value is not None:
-        raise _Fault(f"expected null, found {_named(value)}")
+        raise _FaultError(f"expected null, found {_named(value)}")
 
 
 def _is_enum(target: object) -> bool:
@@ -123,7 +123,7 @@ def _is_enum(target: object) -> bool:
 def _structure_enum(value: object, target: type[Enum]) -> Enum:
     members = {member.value: member for member in target}
     if not isinstance(value, str) or value not in members:
-        raise _Fault(f"expected one of {', '.join(map(str, members))}, found {value!r}"[:300])
+        raise _FaultError(f"expected one of {', '.join(map(str, members))}, found {value!r}"[:300])
     return members[value]
 
 
@@ -145,11 +145,20 @@ def _is_optional(target: object) -> bool:
     return type(None) in get_args(target) and len(get_args(target)) == 2
 
 
+# Any: a type expression has no narrower type.
+def _is_tuple(target: Any) -> bool:
+    return get_origin(target) is tuple
+
+
+def _is_mapping(target: Any) -> bool:
+    return get_origin(target) is Mapping
+
+
 def _require_object(value: object) -> Mapping[str, object]:
     if isinstance(value, _TwiceKeyed):
-        raise _Fault(f"key {value.twice!r} stands twice in one object")
+        raise _FaultError(f"key {value.twice!r} stands twice in one object")
     if not isinstance(value, Mapping):
-        raise _Fault(f"expected an object, found {_named(value)}")
+        raise _FaultError(f"expected an object, found {_named(value)}")
     return value
 
 
@@ -165,7 +174,7 @@ def _duplicates(ids: Iterable[str]) -> str | None:
 def _unique(where: str, ids: Iterable[str]) -> None:
     twice = _duplicates(ids)
     if twice is not None:
-        raise _Fault(f"id {twice!r} stands twice in {where}")
+        raise _FaultError(f"id {twice!r} stands twice in {where}")
 
 
 def _check_message(message: Message) -> None:
@@ -203,7 +212,7 @@ def _make_converter() -> Converter:
             fields = _require_object(value)
             if kind is not None:
                 if fields.get("kind") != kind:
-                    raise _Fault(f"expected kind {kind!r}, found {fields.get('kind')!r}")
+                    raise _FaultError(f"expected kind {kind!r}, found {fields.get('kind')!r}")
                 fields = {key: field for key, field in fields.items() if key != "kind"}
             result = base(fields, target)
             if check is not None:
@@ -230,7 +239,7 @@ def _make_converter() -> Converter:
             member = members.get(kind) if isinstance(kind, str) else None
             if member is None:
                 expected = ", ".join(str(name) for name in members)
-                raise _Fault(f"expected a kind of {expected}, found {kind!r}"[:300])
+                raise _FaultError(f"expected a kind of {expected}, found {kind!r}"[:300])
             return converter.structure(value, member)
 
         return structure
@@ -248,7 +257,7 @@ def _make_converter() -> Converter:
 
         def structure(value: object, _: object) -> Any:
             if not isinstance(value, list | tuple):
-                raise _Fault(f"expected a list, found {_named(value)}")
+                raise _FaultError(f"expected a list, found {_named(value)}")
             return tuple(base(value, list[member]))  # type: ignore[valid-type]  # as above
 
         return structure
@@ -259,8 +268,8 @@ def _make_converter() -> Converter:
         for key, field in fields.items():
             try:
                 result[_strict_text(key, str)] = _strict_text(field, str)
-            except _Fault as fault:
-                raise _Fault(f"at key {key!r}: {fault}") from None
+            except _FaultError as fault:
+                raise _FaultError(f"at key {key!r}: {fault}") from None
         return result
 
     converter.register_structure_hook_factory(attrs.has, structure_class)
@@ -268,8 +277,8 @@ def _make_converter() -> Converter:
     converter.register_structure_hook_factory(_is_optional, structure_optional)
     converter.register_structure_hook_factory(_is_closed_union, structure_union)
     converter.register_unstructure_hook_factory(_is_closed_union, unstructure_union)
-    converter.register_structure_hook_factory(lambda target: get_origin(target) is tuple, structure_tuple)
-    converter.register_structure_hook_func(lambda target: get_origin(target) is Mapping, structure_mapping)
+    converter.register_structure_hook_factory(_is_tuple, structure_tuple)
+    converter.register_structure_hook_func(_is_mapping, structure_mapping)
     converter.register_structure_hook_func(_is_enum, _structure_enum)
     converter.register_structure_hook(str, _strict_text)
     # Every whole number of the vocabulary is a count or a size.
@@ -284,7 +293,7 @@ _CONVERTER = _make_converter()
 
 def _describe(exception: BaseException, _: type | None) -> str:
     match exception:
-        case _Fault():
+        case _FaultError():
             return str(exception)
         case KeyError():
             return f"field {exception.args[0]!r} is missing"
@@ -309,7 +318,7 @@ def structure(value: object, target: type[T]) -> T:
     """
     try:
         return _CONVERTER.structure(value, target)
-    except (BaseValidationError, _Fault) as error:
+    except (BaseValidationError, _FaultError) as error:
         raise JsonFormError(_problems(error)) from None
 
 
