@@ -1,0 +1,1 @@
+"""Small scenarios, one a clause: the source of the clauses' examples and counterexamples."""

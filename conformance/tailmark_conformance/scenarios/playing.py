@@ -1,0 +1,181 @@
+"""Plays a scenario on a subject, and names the one change that would break its clause."""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Final, TypeAlias
+
+from attrs import frozen
+
+from tailmark.identifiers import ModelName, NodeId, PlanId, SessionId, Tokens
+from tailmark.messages import AnswerEnd, Message, ToolResult
+from tailmark.operations import (
+    Abandon,
+    Append,
+    BeginCompaction,
+    CancelCompaction,
+    CommitCompaction,
+    Edit,
+    EndAnswer,
+    Fork,
+    NextRequest,
+    Operation,
+    Restart,
+    Retry,
+    Save,
+    Settle,
+    StartAnswer,
+    Undo,
+)
+from tailmark.outcomes import Outcome, Planned
+from tailmark.plans import Model, Node, Plan, SummariserReply
+from tailmark.subjects import Subject
+from tailmark.traces import Trace
+from tailmark_conformance.recording import Recorder
+from tailmark_conformance.scenarios.words import assistant, user
+
+JsonValue: TypeAlias = object
+"""A plain JSON value."""
+
+
+class Absent(Enum):
+    """The type of `ABSENT`."""
+
+    ABSENT = "absent"
+
+
+ABSENT: Final = Absent.ABSENT
+"""In `Becomes`: the element is taken out."""
+
+
+@frozen(kw_only=True)
+class Becomes:
+    """One change to the JSON form of a trace: what stands at ``path`` becomes ``value``.
+
+    A path is ``$`` and then ``.field`` or ``[index]``, such as ``$.steps[1].outcome``. A field that is left
+    out because it is at its default can be set all the same.
+    """
+
+    path: str
+    value: JsonValue | Absent
+
+
+Scenario: TypeAlias = "Callable[[Play], Becomes]"
+
+_SESSION = SessionId("S")
+
+
+class Play:
+    """A subject in the hands of a scenario. Each method performs one operation and answers its outcome.
+
+    Nothing needs to be started: without `start` there is one session ``S`` with an unbounded tail budget.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._recorder: Recorder | None = None
+
+    @property
+    def recorder(self) -> Recorder:
+        """What writes the trace down."""
+        if self._recorder is None:
+            self.start()
+        assert self._recorder is not None
+        return self._recorder
+
+    @property
+    def trace(self) -> Trace:
+        """Everything played so far."""
+        return self.recorder.trace
+
+    def start(self, *, sessions: tuple[str, ...] = ("S",), tail_budget: int | None = None) -> None:
+        """Begin with an empty store. ``tail_budget`` in tokens of the subject's own estimate."""
+        budget = Tokens(tail_budget) if tail_budget is not None else None
+        self._recorder = Recorder(
+            self._subject,
+            sessions=tuple(SessionId(session) for session in sessions),
+            model=Model(name=ModelName("model"), tail_budget=budget),
+        )
+
+    def perform(self, operation: Operation) -> Outcome:
+        """Any operation."""
+        return self.recorder.perform(operation).outcome
+
+    def append(self, message: Message, *, follows: str | None = None, session: str = _SESSION) -> Outcome:
+        """`Append`."""
+        return self.perform(Append(session=SessionId(session), message=message, follows=_node(follows)))
+
+    def turn(self, number: int, *, session: str = _SESSION, text: str = "answer") -> None:
+        """A whole turn: the messages ``U<number>`` and ``A<number>``."""
+        self.append(user(f"U{number}"), session=session)
+        self.append(assistant(f"A{number}", text), session=session)
+
+    def save(self, *path: Node, session: str = _SESSION) -> Outcome:
+        """`Save`."""
+        return self.perform(Save(session=SessionId(session), path=path))
+
+    def settle(self, message: str, result: ToolResult, *, session: str = _SESSION) -> Outcome:
+        """`Settle`."""
+        return self.perform(Settle(session=SessionId(session), message=NodeId(message), result=result))
+
+    def abandon(self, *, session: str = _SESSION) -> Outcome:
+        """`Abandon`."""
+        return self.perform(Abandon(session=SessionId(session)))
+
+    def start_answer(self, *, follows: str | None = None, session: str = _SESSION) -> Outcome:
+        """`StartAnswer`."""
+        return self.perform(StartAnswer(session=SessionId(session), follows=_node(follows)))
+
+    def next_request(self, *, session: str = _SESSION) -> Outcome:
+        """`NextRequest`."""
+        return self.perform(NextRequest(session=SessionId(session)))
+
+    def end_answer(self, end: AnswerEnd = AnswerEnd.FINAL, *, session: str = _SESSION) -> Outcome:
+        """`EndAnswer`."""
+        return self.perform(EndAnswer(session=SessionId(session), end=end))
+
+    def begin(self, plan: str = "P1", *, instructions: str | None = None, session: str = _SESSION) -> Plan:
+        """`BeginCompaction` that must answer a plan. For other answers use `ask`."""
+        outcome = self.ask(plan, instructions=instructions, session=session)
+        if not isinstance(outcome, Planned):
+            raise TypeError(f"expected a plan, the answer was {outcome}")
+        return outcome.plan
+
+    def ask(self, plan: str = "P1", *, instructions: str | None = None, session: str = _SESSION) -> Outcome:
+        """`BeginCompaction`, whatever it answers."""
+        return self.perform(
+            BeginCompaction(session=SessionId(session), plan=PlanId(plan), instructions=instructions)
+        )
+
+    def commit(self, plan: Plan, reply: SummariserReply | None) -> Outcome:
+        """`CommitCompaction`."""
+        return self.perform(CommitCompaction(plan=plan, reply=reply))
+
+    def cancel(self, plan: str = "P1", *, session: str = _SESSION) -> Outcome:
+        """`CancelCompaction`."""
+        return self.perform(CancelCompaction(session=SessionId(session), plan=PlanId(plan)))
+
+    def retry(self, *, session: str = _SESSION) -> Outcome:
+        """`Retry`."""
+        return self.perform(Retry(session=SessionId(session)))
+
+    def edit(self, target: str, message: Message, *, session: str = _SESSION) -> Outcome:
+        """`Edit`."""
+        return self.perform(Edit(session=SessionId(session), target=NodeId(target), message=message))
+
+    def fork(self, target: str, new_session: str, *, session: str = _SESSION) -> Outcome:
+        """`Fork`."""
+        return self.perform(
+            Fork(session=SessionId(session), target=NodeId(target), new_session=SessionId(new_session))
+        )
+
+    def undo(self, *, session: str = _SESSION) -> Outcome:
+        """`Undo`."""
+        return self.perform(Undo(session=SessionId(session)))
+
+    def restart(self) -> Outcome:
+        """`Restart`."""
+        return self.perform(Restart())
+
+
+def _node(name: str | None) -> NodeId | None:
+    return NodeId(name) if name is not None else None

@@ -1,0 +1,176 @@
+"""Judges steps by every clause. It knows no implementation and no model."""
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import ModuleType
+
+from attrs import evolve, frozen
+
+from tailmark.declarations import Declaration
+from tailmark.identifiers import ClauseId, NodeId, PlanId, SessionId
+from tailmark.operations import CancelCompaction, CommitCompaction, Restart
+from tailmark.outcomes import Cancelled, More, Planned
+from tailmark.rules import (
+    boundary,
+    branching,
+    checkpoints,
+    commit,
+    definitions,
+    outcomes,
+    projection,
+    tree,
+    triggers,
+)
+from tailmark.rules.scene import HiddenFieldError, Scene, empty_scene
+from tailmark.rules.verdicts import Holds, KnownPlan, Predicate, Seen, Violated
+from tailmark.traces import Step, Trace
+from tailmark.views import Change
+
+_CHAPTERS: tuple[ModuleType, ...] = (
+    definitions,
+    outcomes,
+    tree,
+    projection,
+    boundary,
+    checkpoints,
+    triggers,
+    commit,
+    branching,
+)
+_NAME = re.compile(r"[a-z]+_[a-z0-9]+")
+
+
+def _clause_of(name: str) -> ClauseId:
+    return ClauseId(name.upper().replace("_", "-"))
+
+
+def _collect(chapters: Iterable[ModuleType]) -> Mapping[ClauseId, Predicate]:
+    """A public function of a chapter is the predicate of the clause that it is named after."""
+    return {
+        _clause_of(name): member
+        for chapter in chapters
+        for name, member in vars(chapter).items()
+        if _NAME.fullmatch(name) and getattr(member, "__module__", None) == chapter.__name__
+    }
+
+
+PREDICATES: Mapping[ClauseId, Predicate] = _collect(_CHAPTERS)
+"""Every predicate by its clause, in the order of the chapters."""
+
+
+class StepVerdict(StrEnum):
+    """What a predicate says of one step to which its clause applies."""
+
+    HOLDS = "holds"
+    VIOLATED = "violated"
+    HIDDEN = "hidden"
+    """The predicate needed something that the implementation cannot show."""
+
+
+@frozen(kw_only=True)
+class Judgement:
+    """One predicate's word on one step. ``step`` counts from 0; ``text`` is empty unless violated or hidden."""
+
+    clause: ClauseId
+    step: int
+    verdict: StepVerdict
+    text: str = ""
+    node: NodeId | None = None
+
+
+class Judge:
+    """Follows a trace step by step and judges each step by the chosen clauses.
+
+    A violated clause does not end the trace: the observed state is taken over and the next step is judged
+    from there.
+    """
+
+    def __init__(
+        self, declaration: Declaration, predicates: Mapping[ClauseId, Predicate] = PREDICATES
+    ) -> None:
+        self._declaration = declaration
+        self._predicates = tuple(predicates.items())
+        self._scene = empty_scene(frozenset(declaration.hidden))
+        self._plans: Mapping[tuple[SessionId, PlanId], KnownPlan] = {}
+        self._steps = 0
+
+    @property
+    def scene(self) -> Scene:
+        """The state observed last."""
+        return self._scene
+
+    def start(self, change: Change) -> None:
+        """Take over the first observation."""
+        self._scene = self._scene.after(change)
+
+    def feed(self, step: Step) -> tuple[Judgement, ...]:
+        """Judge one step: a judgement for each clause that applied to it."""
+        after = self._scene.after(step.change)
+        seen = Seen(
+            declaration=self._declaration,
+            operation=step.operation,
+            outcome=step.outcome,
+            before=self._scene,
+            after=after,
+            change=step.change,
+            plans=self._plans,
+            fresh_change=step.fresh,
+        )
+        judgements = []
+        for clause, predicate in self._predicates:
+            try:
+                result = predicate(seen)
+            except HiddenFieldError as hidden:
+                judgements.append(
+                    Judgement(
+                        clause=clause, step=self._steps, verdict=StepVerdict.HIDDEN, text=hidden.field.value
+                    )
+                )
+                continue
+            match result:
+                case None:
+                    pass
+                case Holds():
+                    judgements.append(Judgement(clause=clause, step=self._steps, verdict=StepVerdict.HOLDS))
+                case Violated(text=text, node=node):
+                    judgements.append(
+                        Judgement(
+                            clause=clause,
+                            step=self._steps,
+                            verdict=StepVerdict.VIOLATED,
+                            text=text,
+                            node=node,
+                        )
+                    )
+        self._scene = after
+        self._plans = _plans_after(self._plans, step)
+        self._steps += 1
+        return tuple(judgements)
+
+
+def _plans_after(
+    plans: Mapping[tuple[SessionId, PlanId], KnownPlan], step: Step
+) -> Mapping[tuple[SessionId, PlanId], KnownPlan]:
+    match step.operation, step.outcome:
+        case Restart(), _:
+            return {}
+        case _, Planned(plan=plan):
+            return {**plans, (plan.session, plan.id): KnownPlan(plan=plan)}
+        case CancelCompaction(session=session, plan=plan_id), Cancelled():
+            key = (session, plan_id)
+            known = plans.get(key)
+            return {**plans, key: evolve(known, cancelled=True, ended=True)} if known is not None else plans
+        case CommitCompaction(plan=plan), outcome if not isinstance(outcome, More):
+            key = (plan.session, plan.id)
+            known = plans.get(key)
+            return {**plans, key: evolve(known, ended=True)} if known is not None else plans
+        case _:
+            return plans
+
+
+def judge_trace(trace: Trace) -> tuple[Judgement, ...]:
+    """Judge a whole trace."""
+    judge = Judge(trace.declaration)
+    judge.start(trace.start)
+    return tuple(judgement for step in trace.steps for judgement in judge.feed(step))
