@@ -1,0 +1,1 @@
+"""One way to do what the specification asks: a pure model and a SQLite store."""

@@ -59,8 +59,6 @@ class Becomes:
     value: JsonValue | Absent
 
 
-Scenario: TypeAlias = "Callable[[Play], Becomes]"
-
 _SESSION = SessionId("S")
 
 
@@ -175,6 +173,10 @@ class Play:
     def restart(self) -> Outcome:
         """`Restart`."""
         return self.perform(Restart())
+
+
+Scenario: TypeAlias = Callable[[Play], Becomes]
+"""Plays an example and answers the change that breaks its clause."""
 
 
 def _node(name: str | None) -> NodeId | None:

@@ -1,0 +1,1 @@
+"""The pure model: values in, values out. No clock, no file, no randomness."""

@@ -1,0 +1,508 @@
+"""Every rule of the model as one pure function, and the record that holds them.
+
+A mutant is this record with one function replaced. A function looks at nothing but its arguments.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from tailmark.declarations import AdvanceReading, Readings
+from tailmark.identifiers import NodeId, PartId, Revision, Tokens
+from tailmark.messages import (
+    Annotation,
+    ApprovalRequest,
+    Collection,
+    EpubLocation,
+    File,
+    Image,
+    Message,
+    PdfPage,
+    Reasoning,
+    Reference,
+    ResultStatus,
+    Role,
+    Tag,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from tailmark.outcomes import FailureReason, NoopReason, Outcome, RefusalCode
+from tailmark.plans import Checkpoint, FinishReason, Plan, SummariserReply, SummaryFailure
+from tailmark.views import Marking, OpenCall
+from tailmark_reference.estimate import estimate, estimate_summary
+from tailmark_reference.model.tree import OpenCalls, TreeNode, messages_up, walk
+from tailmark_reference.model.world import PlanState, Session
+
+# Messages and calls ---------------------------------------------------------------------------------------
+
+
+def message_fault(message: Message, open_calls: OpenCalls) -> RefusalCode | None:
+    """Why a message may not be stored behind a branch with these open calls (TREE-10, TREE-11)."""
+    if len({part.id for part in message.parts}) != len(message.parts):
+        return RefusalCode.INVALID_MESSAGE
+    match message.role:
+        case Role.USER:
+            return _user_fault(message)
+        case Role.TOOL:
+            return _tool_fault(message, open_calls)
+        case Role.ASSISTANT:
+            return _assistant_fault(message, open_calls)
+
+
+def _has_answer_fields(message: Message) -> bool:
+    return message.end is not None or message.built_on is not None or message.usage is not None
+
+
+_USER_PARTS = Text | Image | File | Reference | PdfPage | EpubLocation | Annotation | Collection | Tag
+_ASSISTANT_PARTS = Text | Reasoning | ToolCall | ToolResult | ApprovalRequest | Image | File
+
+
+def _user_fault(message: Message) -> RefusalCode | None:
+    fits = all(isinstance(part, _USER_PARTS) for part in message.parts)
+    return None if fits and not _has_answer_fields(message) else RefusalCode.INVALID_MESSAGE
+
+
+def _tool_fault(message: Message, open_calls: OpenCalls) -> RefusalCode | None:
+    results = [part for part in message.parts if isinstance(part, ToolResult) and not part.preliminary]
+    if not results or len(results) != len(message.parts) or _has_answer_fields(message):
+        return RefusalCode.INVALID_MESSAGE
+    waiting = {known.call for known in open_calls}
+    for result in results:
+        if result.call not in waiting:
+            return RefusalCode.NOT_OPEN
+        waiting.remove(result.call)
+    return None
+
+
+def _assistant_fault(message: Message, open_calls: OpenCalls) -> RefusalCode | None:
+    made = set()
+    settled = set()
+    twice = False
+    for part in message.parts:
+        if not isinstance(part, _ASSISTANT_PARTS):
+            return RefusalCode.INVALID_MESSAGE
+        match part:
+            case ToolCall():
+                twice = twice or part.call in made
+                made.add(part.call)
+            case ToolResult():
+                if part.call not in made or part.call in settled:
+                    return RefusalCode.INVALID_MESSAGE
+                if not part.preliminary:
+                    settled.add(part.call)
+            case ApprovalRequest():
+                if part.call not in made:
+                    return RefusalCode.INVALID_MESSAGE
+            case _:
+                pass
+    if twice or any(known.call in made for known in open_calls):
+        return RefusalCode.CALL_ID
+    return None
+
+
+def calls_after(open_calls: OpenCalls, message: Message) -> OpenCalls:
+    """The calls open behind a message. A final result settles the nearest earlier open call of its id."""
+    if message.role is Role.USER:
+        return open_calls
+    calls = list(open_calls)
+    for part in message.parts:
+        match part:
+            case ToolCall():
+                calls.append(OpenCall(call=part.call, message=message.id))
+            case ApprovalRequest():
+                calls = [
+                    evolve(known, approval_pending=True)
+                    if (known.call, known.message) == (part.call, message.id)
+                    else known
+                    for known in calls
+                ]
+            case ToolResult(preliminary=False):
+                settled = next((known for known in reversed(calls) if known.call == part.call), None)
+                if settled is not None:
+                    calls.remove(settled)
+            case _:
+                pass
+    return tuple(calls)
+
+
+def opens_turn(open_calls_before: OpenCalls, message: Message) -> bool:
+    """Whether a message opens a turn (DEF-TURN)."""
+    return message.role is Role.USER and not open_calls_before
+
+
+def projected(message: Message) -> Message:
+    """What a projection carries of a message: all but its preliminary results."""
+    if not any(isinstance(part, ToolResult) and part.preliminary for part in message.parts):
+        return message
+    kept = tuple(part for part in message.parts if not (isinstance(part, ToolResult) and part.preliminary))
+    return evolve(message, parts=kept)
+
+
+def abandoned_result(message: Message, call: OpenCall) -> ToolResult:
+    """The result that says that nobody will answer a call any more."""
+    # The latest call of the id: a settled id may return within one message only by mistake, and then the last is open.
+    part = next(
+        part for part in reversed(message.parts) if isinstance(part, ToolCall) and part.call == call.call
+    )
+    return ToolResult(
+        id=PartId(f"abandoned:{part.id}"), call=call.call, status=ResultStatus.ABANDONED, text=""
+    )
+
+
+def with_result(message: Message, result: ToolResult) -> Message | None:
+    """A message with a result put into it: in place of the call's preliminary one, or as the last part.
+
+    ``None`` if the result's part id is taken by another part.
+    """
+    for index, part in enumerate(message.parts):
+        if isinstance(part, ToolResult) and part.preliminary and part.call == result.call:
+            parts = (*message.parts[:index], result, *message.parts[index + 1 :])
+            break
+    else:
+        parts = (*message.parts, result)
+    if len({part.id for part in parts}) != len(parts):
+        return None
+    return evolve(message, parts=parts)
+
+
+def saved_again(stored: TreeNode, given: Message, open_calls: OpenCalls) -> Message | None:
+    """What a node's content becomes when its id is saved again: unchanged, or with results for its own open calls.
+
+    ``None`` if the given content differs in any other way (TREE-5, TREE-6, TREE-10).
+    """
+    content = stored.message
+    if content is None or content == given:
+        return content
+    waiting = {known.call for known in open_calls if known.message == stored.id}
+    known_ids = {part.id for part in content.parts if not (isinstance(part, ToolResult) and part.preliminary)}
+    grown: Message | None = content
+    for part in given.parts:
+        if grown is None:
+            return None
+        if isinstance(part, ToolResult) and part.call in waiting and part.id not in known_ids:
+            if part not in content.parts:
+                grown = with_result(grown, part)
+            if not part.preliminary:
+                waiting.remove(part.call)
+    return grown if grown == given else None
+
+
+# Branches -------------------------------------------------------------------------------------------------
+
+
+def ends_in(leaf: TreeNode | None, named: NodeId) -> bool:
+    """Whether the branch ends in the message that a writer names, checkpoints aside (TREE-12)."""
+    last = next(messages_up(leaf), None)
+    return last is not None and last.id == named
+
+
+def latest_checkpoint(leaf: TreeNode | None) -> TreeNode | None:
+    """The checkpoint nearest to the leaf by parent links (PROJ-3)."""
+    if leaf is None or leaf.checkpoint is not None:
+        return leaf
+    return leaf.checkpoint_above
+
+
+def tail_nodes(leaf: TreeNode | None, checkpoint: TreeNode | None) -> tuple[TreeNode, ...]:
+    """The messages behind a checkpoint's place, in branch order; every message without one (PROJ-1, PROJ-2)."""
+    first_kept = checkpoint.checkpoint.first_kept if checkpoint and checkpoint.checkpoint else None
+    kept = []
+    for node in walk(leaf):
+        if first_kept is None and node is checkpoint:
+            break
+        if node.message is not None:
+            kept.append(node)
+        if node.id == first_kept:
+            break
+    return tuple(reversed(kept))
+
+
+def marking() -> Marking:
+    """How the summary is presented to the model (PROJ-9)."""
+    return Marking.CONTEXT
+
+
+def revision_after(revision: Revision, written: int) -> Revision:  # noqa: ARG001  # a wrong rule may count nodes
+    """The revision behind an operation that changed the branch by ``written`` nodes (CMT-6)."""
+    return Revision(revision + 1)
+
+
+# Compaction -----------------------------------------------------------------------------------------------
+
+
+def nothing_to_do(leaf: TreeNode | None, checkpoint: TreeNode | None) -> NoopReason | None:
+    """Why a manual compaction has nothing to do (TRG-2, TRG-3)."""
+    if checkpoint is not None:
+        return NoopReason.CHECKPOINT_IS_LEAF if leaf is checkpoint else None
+    return NoopReason.TOO_FEW_TURNS if leaf is None or leaf.turns < 2 else None
+
+
+def candidates(tail: tuple[TreeNode, ...], *, first: bool) -> tuple[TreeNode, ...]:
+    """The places that a manual compaction may take, oldest first (BND-1, BND-7, BND-8).
+
+    ``first`` says that the branch has no checkpoint yet. A present place that opens no turn (in a loaded
+    store) is a candidate, so that a refresh is possible.
+    """
+    openers = tuple(node for node in tail if node.opens_turn)
+    if first:
+        return openers[1:]
+    return openers if openers[:1] == tail[:1] else (*tail[:1], *openers)
+
+
+def cost(nodes: tuple[TreeNode, ...]) -> Tokens:
+    """What nodes cost in a request together."""
+    return Tokens(sum(node.estimate for node in nodes))
+
+
+def tail_from(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[TreeNode, ...]:
+    """The part of a tail that begins at a place."""
+    return tail[tail.index(place) :]
+
+
+def fits(tokens: Tokens, budget: Tokens | None) -> bool:
+    """At or below a budget; ``None`` is unbounded."""
+    return budget is None or tokens <= budget
+
+
+def choose_place(
+    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
+) -> TreeNode:
+    """The place of a manual compaction (BND-3, BND-4, BND-5, BND-9, TRG-4)."""
+    places = candidates(tail, first=first)
+    if first and fits(cost(tail), budget):
+        return places[-1]
+    fitting = (place for place in places if fits(cost(tail_from(tail, place)), budget))
+    chosen = next(fitting, None)
+    if chosen is None:
+        # No boundary makes the tail fit: a manual compaction keeps the last turn whole.
+        return places[-1]
+    if not first and chosen is tail[0] and reading is AdvanceReading.TO_LAST_TURN:
+        return places[-1]
+    return chosen
+
+
+def allowed_places(
+    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
+) -> tuple[TreeNode, ...]:
+    """Every place that the clauses of level MUST leave to a manual compaction."""
+    places = candidates(tail, first=first)
+    if first and fits(cost(tail), budget):
+        return places
+    fitting = tuple(place for place in places if fits(cost(tail_from(tail, place)), budget))
+    if not fitting:
+        return places[-1:]
+    if not first and fitting[0] is tail[0]:
+        return places[-1:] if reading is AdvanceReading.TO_LAST_TURN else places[:1]
+    return fitting
+
+
+def excluded(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[NodeId, ...]:
+    """The messages between the present place and the new one (CHK-2)."""
+    return tuple(node.id for node in tail[: tail.index(place)])
+
+
+def same_leaf(session: Session, plan: Plan) -> bool:
+    """The commit's first condition (CMT-1)."""
+    return session.leaf is not None and session.leaf.id == plan.leaf
+
+
+def same_revision(session: Session, plan: Plan) -> bool:
+    """The commit's second condition (CMT-1, CMT-2)."""
+    return session.revision == plan.revision
+
+
+def is_stable(session: Session, *, answer_runs: bool) -> bool:
+    """No open call on the branch, no running answer (CMT-3, DEF-STABLE)."""
+    return not answer_runs and (session.leaf is None or not session.leaf.open_calls)
+
+
+def same_plan(brought: Plan, determined: Plan) -> bool:
+    """The commit's third condition: the plan is what the state determines (CMT-4)."""
+    return brought == determined
+
+
+def reply_fits(plan: Plan, reply: SummariserReply | None) -> bool:
+    """A reply comes if and only if the plan made a request."""
+    return (plan.request is None) == (reply is None)
+
+
+def read_reply(reply: SummariserReply) -> str | FailureReason:
+    """The summary's text, or why the reply is unusable (CMT-14, CMT-15)."""
+    if isinstance(reply, SummaryFailure):
+        return FailureReason.SUMMARISER
+    texts = [part.text for part in reply.parts if isinstance(part, Text)]
+    if reply.finish is FinishReason.LENGTH:
+        return FailureReason.TRUNCATED
+    if reply.finish is FinishReason.TOOL_CALL or any(isinstance(part, ToolCall) for part in reply.parts):
+        return FailureReason.NOT_TEXT
+    if not texts and any(isinstance(part, Reasoning) for part in reply.parts):
+        return FailureReason.NOT_TEXT
+    text = "\n\n".join(texts)
+    return text if text.strip() else FailureReason.BLANK
+
+
+def spends(outcome: Outcome) -> bool:  # noqa: ARG001  # a wrong rule may look at it
+    """Whether an answer to its commit ends a plan (OUT-3). The reference folds nothing, so it never answers `More`."""
+    return True
+
+
+def checkpoint_id(plan: Plan, taken: Callable[[NodeId], bool]) -> NodeId:
+    """The id of a plan's checkpoint."""
+    name = NodeId(f"checkpoint:{plan.id}")
+    count = 1
+    while taken(name):
+        count += 1
+        name = NodeId(f"checkpoint:{plan.id}:{count}")
+    return name
+
+
+def checkpoint_of(
+    plan: Plan, checkpoint: NodeId, summary: str, finish: FinishReason | None, size: Tokens
+) -> Checkpoint:
+    """The checkpoint that a plan becomes (CHK-7). ``size`` is the summary's estimate."""
+    return Checkpoint(
+        id=checkpoint,
+        summary=summary,
+        first_kept=plan.first_kept,
+        old_first_kept=plan.old_first_kept,
+        previous=plan.previous_checkpoint,
+        first_excluded=plan.excluded[0] if plan.excluded else None,
+        last_excluded=plan.excluded[-1] if plan.excluded else None,
+        trigger=plan.trigger,
+        model=plan.model.name,
+        refresh=plan.refresh,
+        instructions=plan.instructions,
+        finish=finish,
+        tokens_before=plan.tokens_before,
+        tokens_after=Tokens(plan.tokens_after + size),
+    )
+
+
+def cancels(state: PlanState | None) -> bool:
+    """Whether a cancel reaches a plan in this state (CMT-8)."""
+    return state is PlanState.OPEN
+
+
+# Retry, edit, fork, undo ----------------------------------------------------------------------------------
+
+
+def last_opener(leaf: TreeNode | None) -> TreeNode | None:
+    """The message that opened the last turn."""
+    return next((node for node in walk(leaf) if node.opens_turn), None)
+
+
+def answer_of(leaf: TreeNode, opener: TreeNode) -> tuple[TreeNode, ...]:
+    """Everything behind the last turn opener, checkpoints aside, in branch order (RETRY-1)."""
+    answer = []
+    for node in messages_up(leaf):
+        if node is opener:
+            break
+        answer.append(node)
+    return tuple(reversed(answer))
+
+
+def steering(answer: tuple[TreeNode, ...]) -> tuple[NodeId, ...]:
+    """The user messages that leave with an answer (RETRY-1)."""
+    return tuple(node.id for node in answer if node.message and node.message.role is Role.USER)
+
+
+def retry_leaf(answer: tuple[TreeNode, ...]) -> TreeNode | None:
+    """Where a retry moves the leaf: to the parent of the answer's first message."""
+    return answer[0].parent
+
+
+def edit_parent(opener: TreeNode) -> TreeNode | None:
+    """Whose child an edited question becomes (EDIT-1)."""
+    return opener.parent
+
+
+def fork_fault(target: TreeNode, *, being_generated: bool) -> RefusalCode | None:
+    """Why a session may not be forked at a node (FORK-1)."""
+    if target.message is None or target.message.role is not Role.ASSISTANT:
+        return RefusalCode.NOT_ASSISTANT
+    return RefusalCode.UNSTABLE if target.open_calls or being_generated else None
+
+
+def undo_leaf(leaf: TreeNode) -> TreeNode | None:
+    """Where an undo moves the leaf (UNDO-1)."""
+    return leaf.parent
+
+
+def fork_instead(checkpoint: TreeNode | None) -> NodeId | None:
+    """The answer to fork from, where an undo is refused (UNDO-2)."""
+    before: Iterator[TreeNode] = walk(checkpoint.parent) if checkpoint is not None else iter(())
+    return next((node.id for node in before if fork_fault(node, being_generated=False) is None), None)
+
+
+class ChoosePlace(Protocol):
+    """The type of `choose_place`."""
+
+    def __call__(
+        self, tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
+    ) -> TreeNode:
+        """See `choose_place`."""
+        ...
+
+
+class IsStable(Protocol):
+    """The type of `is_stable`."""
+
+    def __call__(self, session: Session, *, answer_runs: bool) -> bool:
+        """See `is_stable`."""
+        ...
+
+
+class ForkFault(Protocol):
+    """The type of `fork_fault`."""
+
+    def __call__(self, target: TreeNode, *, being_generated: bool) -> RefusalCode | None:
+        """See `fork_fault`."""
+        ...
+
+
+@frozen(kw_only=True)
+class Rules:
+    """All rules of the model. The defaults are right; a mutant replaces one."""
+
+    message_fault: Callable[[Message, OpenCalls], RefusalCode | None] = message_fault
+    calls_after: Callable[[OpenCalls, Message], OpenCalls] = calls_after
+    opens_turn: Callable[[OpenCalls, Message], bool] = opens_turn
+    projected: Callable[[Message], Message] = projected
+    abandoned_result: Callable[[Message, OpenCall], ToolResult] = abandoned_result
+    with_result: Callable[[Message, ToolResult], Message | None] = with_result
+    saved_again: Callable[[TreeNode, Message, OpenCalls], Message | None] = saved_again
+    ends_in: Callable[[TreeNode | None, NodeId], bool] = ends_in
+    latest_checkpoint: Callable[[TreeNode | None], TreeNode | None] = latest_checkpoint
+    tail_nodes: Callable[[TreeNode | None, TreeNode | None], tuple[TreeNode, ...]] = tail_nodes
+    marking: Callable[[], Marking] = marking
+    revision_after: Callable[[Revision, int], Revision] = revision_after
+    nothing_to_do: Callable[[TreeNode | None, TreeNode | None], NoopReason | None] = nothing_to_do
+    choose_place: ChoosePlace = choose_place
+    excluded: Callable[[tuple[TreeNode, ...], TreeNode], tuple[NodeId, ...]] = excluded
+    same_leaf: Callable[[Session, Plan], bool] = same_leaf
+    same_revision: Callable[[Session, Plan], bool] = same_revision
+    is_stable: IsStable = is_stable
+    same_plan: Callable[[Plan, Plan], bool] = same_plan
+    reply_fits: Callable[[Plan, SummariserReply | None], bool] = reply_fits
+    read_reply: Callable[[SummariserReply], str | FailureReason] = read_reply
+    spends: Callable[[Outcome], bool] = spends
+    checkpoint_id: Callable[[Plan, Callable[[NodeId], bool]], NodeId] = checkpoint_id
+    checkpoint_of: Callable[[Plan, NodeId, str, FinishReason | None, Tokens], Checkpoint] = checkpoint_of
+    cancels: Callable[[PlanState | None], bool] = cancels
+    last_opener: Callable[[TreeNode | None], TreeNode | None] = last_opener
+    answer_of: Callable[[TreeNode, TreeNode], tuple[TreeNode, ...]] = answer_of
+    steering: Callable[[tuple[TreeNode, ...]], tuple[NodeId, ...]] = steering
+    retry_leaf: Callable[[tuple[TreeNode, ...]], TreeNode | None] = retry_leaf
+    edit_parent: Callable[[TreeNode], TreeNode | None] = edit_parent
+    fork_fault: ForkFault = fork_fault
+    undo_leaf: Callable[[TreeNode], TreeNode | None] = undo_leaf
+    fork_instead: Callable[[TreeNode | None], NodeId | None] = fork_instead
+    estimate: Callable[[Message], Tokens] = estimate
+    estimate_summary: Callable[[str], Tokens] = estimate_summary
+    readings: Readings = Readings()
+
+
+RULES = Rules()
+"""The reference's own rules."""
