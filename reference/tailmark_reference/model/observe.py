@@ -59,6 +59,12 @@ class Observer:
         self._seen[session.id] = (session, follows, view)
         return view
 
+    def agree(self, session: Session, view: SessionView) -> None:
+        """Take an equal view for the session's own, so that the next comparison is one of identity."""
+        seen = self._seen.get(session.id)
+        if seen is not None and seen[0] is session:
+            self._seen[session.id] = (session, seen[1], view)
+
     def observe(self, world: World) -> Observation:
         """All sessions, and all nodes in the order of their writing."""
         return Observation(

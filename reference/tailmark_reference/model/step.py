@@ -163,11 +163,13 @@ def replace_messages(
     return evolve(world, nodes=nodes, touched=(*world.touched, *changed)), session
 
 
-def _bumped(rules: Rules, session: Session, written: int) -> Session:
+def bumped(rules: Rules, session: Session, written: int) -> Session:
+    """The session behind one change of its branch by ``written`` nodes."""
     return evolve(session, revision=rules.revision_after(session.revision, written))
 
 
-def _write(rules: Rules, world: World, session: Session, content: Node) -> tuple[World, Session]:
+def write(rules: Rules, world: World, session: Session, content: Node) -> tuple[World, Session]:
+    """Store a node behind the session's leaf and make it the leaf."""
     node = make_node(rules, content, session.leaf)
     return world.with_node(node), evolve(session, leaf=node)
 
@@ -184,7 +186,8 @@ def _runs(world: World, session: Session) -> bool:
     return session.id in world.process.running
 
 
-def _open_calls(session: Session) -> OpenCalls:
+def open_calls_of(session: Session) -> OpenCalls:
+    """The calls open at the end of the session's branch."""
     return session.leaf.open_calls if session.leaf is not None else ()
 
 
@@ -194,7 +197,7 @@ def _is_stable(rules: Rules, world: World, session: Session) -> bool:
 
 def _skipped(world: World, session: Session) -> Skipped:
     return Skipped(
-        open_calls=tuple(known.call for known in _open_calls(session)), answer_running=_runs(world, session)
+        open_calls=tuple(known.call for known in open_calls_of(session)), answer_running=_runs(world, session)
     )
 
 
@@ -210,13 +213,13 @@ def _append(rules: Rules, world: World, session: Session, operation: Append) -> 
     known = world.nodes.get(message.id)
     if known is not None:
         return _append_known(rules, world, session, operation, known)
-    fault = rules.message_fault(message, _open_calls(session))
+    fault = rules.message_fault(message, open_calls_of(session))
     if fault is not None:
         return world, Refused(code=fault)
     if not _follows(rules, session, operation.follows):
         return world, _stale(session)
-    world, session = _write(rules, world, session, message)
-    return world.with_session(_bumped(rules, session, 1)), Done(written=(message.id,))
+    world, session = write(rules, world, session, message)
+    return world.with_session(bumped(rules, session, 1)), Done(written=(message.id,))
 
 
 def _append_known(rules: Rules, world: World, session: Session, operation: Append, known: TreeNode) -> Next:
@@ -225,13 +228,13 @@ def _append_known(rules: Rules, world: World, session: Session, operation: Appen
         return world, refused
     if operation.follows is not None and not rules.ends_in(known.parent, operation.follows):
         return world, refused
-    content = rules.saved_again(known, operation.message, _open_calls(session))
+    content = rules.saved_again(known, operation.message, open_calls_of(session))
     if content is None:
         return world, refused
     if content == known.content:
         return world, Done()
     world, session = replace_messages(rules, world, session, {known.id: content})
-    return world.with_session(_bumped(rules, session, 0)), Done()
+    return world.with_session(bumped(rules, session, 0)), Done()
 
 
 def _save(rules: Rules, world: World, session: Session, operation: Save) -> Next:
@@ -243,7 +246,7 @@ def _save(rules: Rules, world: World, session: Session, operation: Save) -> Next
         return world, _stale(session)
     changed = {}
     for message, stored in zip(path, branch, strict=False):
-        content = rules.saved_again(stored, message, _open_calls(session))
+        content = rules.saved_again(stored, message, open_calls_of(session))
         if content is None:
             return world, Refused(code=RefusalCode.KNOWN_ID)
         if content != stored.content:
@@ -255,14 +258,14 @@ def _save(rules: Rules, world: World, session: Session, operation: Save) -> Next
     for message in rest:
         if message.id in saved.nodes:
             return world, Refused(code=RefusalCode.KNOWN_ID)
-        fault = rules.message_fault(message, _open_calls(session))
+        fault = rules.message_fault(message, open_calls_of(session))
         if fault is not None:
             return world, Refused(code=fault)
-        saved, session = _write(rules, saved, session, message)
+        saved, session = write(rules, saved, session, message)
     if not changed and not rest:
         return world, Done()
     return (
-        saved.with_session(_bumped(rules, session, len(rest))),
+        saved.with_session(bumped(rules, session, len(rest))),
         Done(written=tuple(message.id for message in rest)),
     )
 
@@ -272,7 +275,7 @@ def _settle(rules: Rules, world: World, session: Session, operation: Settle) -> 
     result = operation.result
     if node is None:
         return world, Refused(code=RefusalCode.UNKNOWN_NODE)
-    waiting = any((known.call, known.message) == (result.call, node.id) for known in _open_calls(session))
+    waiting = any((known.call, known.message) == (result.call, node.id) for known in open_calls_of(session))
     if node.message is None or not waiting or not _on_branch(session, node):
         return world, Refused(code=RefusalCode.NOT_OPEN)
     if result in node.message.parts:
@@ -281,11 +284,11 @@ def _settle(rules: Rules, world: World, session: Session, operation: Settle) -> 
     if content is None:
         return world, Refused(code=RefusalCode.INVALID_MESSAGE)
     world, session = replace_messages(rules, world, session, {node.id: content})
-    return world.with_session(_bumped(rules, session, 0)), Done()
+    return world.with_session(bumped(rules, session, 0)), Done()
 
 
 def _abandon_open_calls(rules: Rules, world: World, session: Session) -> Next:
-    open_calls = _open_calls(session)
+    open_calls = open_calls_of(session)
     if not open_calls:
         return world, Done()
     changed: dict[NodeId, Message] = {}
@@ -297,7 +300,7 @@ def _abandon_open_calls(rules: Rules, world: World, session: Session) -> Next:
         changed[known.message] = _with_abandoned(rules, message, rules.abandoned_result(message, known))
     world, session = replace_messages(rules, world, session, changed)
     return (
-        world.with_session(_bumped(rules, session, 0)),
+        world.with_session(bumped(rules, session, 0)),
         Done(abandoned=tuple(known.call for known in open_calls)),
     )
 
@@ -328,14 +331,19 @@ def _start_answer(rules: Rules, world: World, session: Session, operation: Start
 def _next_request(world: World, session: Session) -> Outcome:
     if not _runs(world, session):
         return Refused(code=RefusalCode.NO_ANSWER)
-    return Refused(code=RefusalCode.UNSTABLE) if _open_calls(session) else Done()
+    return Refused(code=RefusalCode.UNSTABLE) if open_calls_of(session) else Done()
+
+
+def without_answer(world: World, session: Session) -> World:
+    """The world in which no answer runs on the session."""
+    running = {key: follows for key, follows in world.process.running.items() if key != session.id}
+    return world.with_process(evolve(world.process, running=running))
 
 
 def _end_answer(rules: Rules, world: World, session: Session, operation: EndAnswer) -> Next:
     if not _runs(world, session):
         return world, Refused(code=RefusalCode.NO_ANSWER)
-    running = {key: follows for key, follows in world.process.running.items() if key != session.id}
-    world = world.with_process(evolve(world.process, running=running))
+    world = without_answer(world, session)
     if operation.end is AnswerEnd.FINAL:
         return world, Done()
     # The answer began on a stable branch, so every open call is its own.
@@ -419,8 +427,8 @@ def _try_commit(
     name = rules.checkpoint_id(plan, world.nodes.__contains__)
     size = rules.estimate_summary(summary)
     checkpoint = rules.checkpoint_of(plan, name, summary, finish, size)
-    world, session = _write(rules, world, session, checkpoint)
-    return world.with_session(_bumped(rules, session, 1)), Committed(checkpoint=name)
+    world, session = write(rules, world, session, checkpoint)
+    return world.with_session(bumped(rules, session, 1)), Committed(checkpoint=name)
 
 
 def _cancel(rules: Rules, world: World, session: Session, operation: CancelCompaction) -> Next:
@@ -445,7 +453,7 @@ def _retry(rules: Rules, world: World, session: Session, operation: Retry) -> Ne
     answer = rules.answer_of(session.leaf, opener)
     if not answer:
         return world, Done()
-    session = _bumped(rules, evolve(session, leaf=rules.retry_leaf(answer)), 0)
+    session = bumped(rules, evolve(session, leaf=rules.retry_leaf(answer)), 0)
     return world.with_session(session), Done(left=rules.steering(answer))
 
 
@@ -470,8 +478,8 @@ def _edit(rules: Rules, world: World, session: Session, operation: Edit) -> Next
     if not _follows(rules, session, operation.follows):
         return world, _stale(session)
     left = rules.steering(rules.answer_of(session.leaf, opener))
-    world, session = _write(rules, world, evolve(session, leaf=parent), message)
-    return world.with_session(_bumped(rules, session, 1)), Done(written=(message.id,), left=left)
+    world, session = write(rules, world, evolve(session, leaf=parent), message)
+    return world.with_session(bumped(rules, session, 1)), Done(written=(message.id,), left=left)
 
 
 def _fork(rules: Rules, world: World, session: Session, operation: Fork) -> Next:
@@ -513,5 +521,5 @@ def _undo(rules: Rules, world: World, session: Session, operation: Undo) -> Next
         return world, Refused(code=RefusalCode.NOT_A_CHECKPOINT, way=way)
     if not _follows(rules, session, operation.follows):
         return world, _stale(session)
-    session = _bumped(rules, evolve(session, leaf=rules.undo_leaf(session.leaf)), 0)
+    session = bumped(rules, evolve(session, leaf=rules.undo_leaf(session.leaf)), 0)
     return world.with_session(session), Done()
