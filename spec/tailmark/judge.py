@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from types import ModuleType
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -45,8 +46,9 @@ def _clause_of(name: str) -> ClauseId:
     return ClauseId(name.upper().replace("_", "-"))
 
 
-def _collect(chapters: Iterable[ModuleType]) -> Mapping[ClauseId, Predicate]:
-    """A public function of a chapter is the predicate of the clause that it is named after."""
+# Any: a chapter of predicates and a chapter of scenarios are collected alike.
+def collect(chapters: Iterable[ModuleType]) -> Mapping[ClauseId, Any]:
+    """The public functions of chapters, each by the clause that it is named after: ``tree_1`` by ``TREE-1``."""
     return {
         _clause_of(name): member
         for chapter in chapters
@@ -55,7 +57,7 @@ def _collect(chapters: Iterable[ModuleType]) -> Mapping[ClauseId, Predicate]:
     }
 
 
-PREDICATES: Mapping[ClauseId, Predicate] = _collect(_CHAPTERS)
+PREDICATES: Mapping[ClauseId, Predicate] = collect(_CHAPTERS)
 """Every predicate by its clause, in the order of the chapters."""
 
 

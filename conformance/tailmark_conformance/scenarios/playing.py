@@ -1,11 +1,9 @@
 """Plays a scenario on a subject, and names the one change that would break its clause."""
 
 from collections.abc import Callable
-from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
-from attrs import frozen
-
+from tailmark.examples import ABSENT, Becomes
 from tailmark.identifiers import ModelName, NodeId, PlanId, SessionId, Tokens
 from tailmark.messages import AnswerEnd, Message, ToolResult
 from tailmark.operations import (
@@ -33,31 +31,7 @@ from tailmark.traces import Trace
 from tailmark_conformance.recording import Recorder
 from tailmark_conformance.scenarios.words import assistant, user
 
-JsonValue: TypeAlias = object
-"""A plain JSON value."""
-
-
-class Absent(Enum):
-    """The type of `ABSENT`."""
-
-    ABSENT = "absent"
-
-
-ABSENT: Final = Absent.ABSENT
-"""In `Becomes`: the element is taken out."""
-
-
-@frozen(kw_only=True)
-class Becomes:
-    """One change to the JSON form of a trace: what stands at ``path`` becomes ``value``.
-
-    A path is ``$`` and then ``.field`` or ``[index]``, such as ``$.steps[1].outcome``. A field that is left
-    out because it is at its default can be set all the same.
-    """
-
-    path: str
-    value: JsonValue | Absent
-
+__all__ = ["ABSENT", "Becomes", "Play", "Scenario"]
 
 _SESSION = SessionId("S")
 
