@@ -1,0 +1,1 @@
+"""Ways to look for a step that breaks a clause."""

@@ -1,0 +1,228 @@
+"""One run of a subject, each step judged by the predicates and by the model."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from random import Random
+from typing import Final, TypeAlias
+
+from attrs import frozen
+
+from tailmark.declarations import Declaration
+from tailmark.identifiers import ClauseId, NodeId, SessionId
+from tailmark.judge import PREDICATES, Judge, StepVerdict
+from tailmark.operations import Operation
+from tailmark.plans import Model
+from tailmark.subjects import Subject
+from tailmark.traces import Step, Trace
+from tailmark.views import Change
+from tailmark_conformance.explorers import contents, witnesses
+from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError
+from tailmark_conformance.explorers.known import Known, chance
+from tailmark_conformance.explorers.scripts import Script, entries_of, operation_of
+from tailmark_conformance.explorers.walks import Walk
+from tailmark_conformance.recording import Recorder
+from tailmark_reference.model.admits import Follower
+
+MODEL: Final = ClauseId("MODEL")
+"""Stands for the model where it does not admit a step."""
+
+CRASH: Final = ClauseId("CRASH")
+"""Stands for an exception of the subject."""
+
+ORACLES: Final = ClauseId("ORACLES")
+"""Stands for a step that one oracle admits and the other does not."""
+
+
+@frozen(kw_only=True)
+class Selection:
+    """By what steps are judged: these clauses, and the model or not. ``shoulds`` are those of the clauses that are a SHOULD."""
+
+    clauses: tuple[ClauseId, ...]
+    model: bool = True
+    shoulds: frozenset[ClauseId] = frozenset()
+
+    @property
+    def compares(self) -> bool:
+        """Whether both oracles judge everything, so that they can be compared."""
+        return self.model and len(self.clauses) == len(PREDICATES)
+
+
+@frozen(kw_only=True)
+class Fault:
+    """A clause that a step broke. ``step`` counts from 0, -1 is the start. ``signature`` tells faults of one pseudo-clause apart."""
+
+    clause: ClauseId
+    step: int
+    text: str
+    node: NodeId | None = None
+    signature: str = ""
+
+
+FaultKey: TypeAlias = tuple[ClauseId, str]
+"""A fault's clause and signature."""
+
+
+@frozen(kw_only=True)
+class Run:
+    """What one run showed. ``faults`` has the first fault of each key."""
+
+    script: Script
+    trace: Trace | None
+    steps: int
+    holds: Counter[ClauseId]
+    hidden: frozenset[ClauseId]
+    faults: dict[FaultKey, Fault]
+    witnesses: frozenset[str]
+
+
+class _Oracles:
+    """Both oracles over one run."""
+
+    def __init__(
+        self, declaration: Declaration, sessions: tuple[SessionId, ...], model: Model, selection: Selection
+    ) -> None:
+        self._selection = selection
+        self._judge = Judge(declaration, {clause: PREDICATES[clause] for clause in selection.clauses})
+        self._follower = Follower(declaration, sessions, model) if selection.model else None
+        self._steps = 0
+        self.holds: Counter[ClauseId] = Counter()
+        self.hidden: set[ClauseId] = set()
+        self.faults: dict[FaultKey, Fault] = {}
+
+    def start(self, change: Change) -> None:
+        """Take over the first observation."""
+        self._judge.start(change)
+        if self._follower is not None:
+            admission = self._follower.start(change)
+            if not admission.admitted:
+                self.add(Fault(clause=MODEL, step=-1, text=admission.text))
+
+    def feed(self, step: Step) -> None:
+        """Judge one step."""
+        sound = not self.faults
+        violated = []
+        for judgement in self._judge.feed(step):
+            match judgement.verdict:
+                case StepVerdict.HOLDS:
+                    self.holds[judgement.clause] += 1
+                case StepVerdict.HIDDEN:
+                    self.hidden.add(judgement.clause)
+                case StepVerdict.VIOLATED:
+                    violated.append(judgement.clause)
+                    self.add(
+                        Fault(
+                            clause=judgement.clause,
+                            step=self._steps,
+                            text=judgement.text,
+                            node=judgement.node,
+                        )
+                    )
+        if self._follower is not None and not self._follower.lost:
+            admission = self._follower.feed(step)
+            if admission.admitted:
+                self.holds[MODEL] += 1
+            else:
+                self.add(Fault(clause=MODEL, step=self._steps, text=admission.text))
+            # Behind a fault the oracles may differ in what they take over.
+            if sound and self._selection.compares:
+                self._compare(violated, admission.admitted, admission.text)
+        self._steps += 1
+
+    def _compare(self, violated: list[ClauseId], admitted: bool, text: str) -> None:
+        musts = [clause for clause in violated if clause not in self._selection.shoulds]
+        if musts and admitted:
+            names = ", ".join(musts)
+            self.add(
+                Fault(
+                    clause=ORACLES,
+                    step=self._steps,
+                    text=f"the predicates of {names} are violated, the model admits the step",
+                    signature=names,
+                )
+            )
+        if not violated and not admitted:
+            self.add(
+                Fault(
+                    clause=ORACLES,
+                    step=self._steps,
+                    text=f"no predicate is violated, the model does not admit the step: {text}",
+                    signature="model",
+                )
+            )
+
+    def add(self, fault: Fault) -> None:
+        """Keep a fault if it is the first of its key."""
+        self.faults.setdefault((fault.clause, fault.signature), fault)
+
+
+Source: TypeAlias = Callable[[Known], Iterator[Operation]]
+"""Where the operations come from. What is known is fed after each."""
+
+
+def run(
+    subject: Subject,
+    sessions: tuple[SessionId, ...],
+    model: Model,
+    source: Source,
+    selection: Selection,
+    *,
+    watched: Collection[str] = (),
+    keep_trace: bool = False,
+) -> Run:
+    """Perform what the source says on the emptied subject, and judge each step.
+
+    ``watched`` are the names of the witnesses to look for. An exception of the subject ends the run with the
+    fault `CRASH`.
+    """
+    oracles = _Oracles(subject.declaration, sessions, model, selection)
+    reached: set[str] = set()
+    recorder: Recorder | None = None
+    operations: list[Operation] = []
+    try:
+        recorder = Recorder(GuardedSubject(subject), sessions=sessions, model=model)
+        known = Known(recorder.start)
+        oracles.start(recorder.start)
+        watch = witnesses.Watch(known, watched, reached)
+        for operation in source(known):
+            operations.append(operation)
+            step = recorder.perform(operation)
+            oracles.feed(step)
+            watch.feed(step)
+    except SubjectError as error:
+        oracles.add(Fault(clause=CRASH, step=len(operations) - 1, text=str(error), signature=error.name))
+    steps = recorder.steps if recorder is not None else []
+    # The last operation of a run that crashed has no outcome, and so no step.
+    entries = (*entries_of(steps), *operations[len(steps) :])
+    return Run(
+        script=Script(sessions=sessions, model=model, entries=entries),
+        trace=recorder.trace if recorder is not None and keep_trace else None,
+        steps=len(steps),
+        holds=oracles.holds,
+        hidden=frozenset(oracles.hidden),
+        faults=oracles.faults,
+        witnesses=frozenset(reached),
+    )
+
+
+def walk(
+    subject: Subject, random: Random, steps: int, selection: Selection, watched: Collection[str] = ()
+) -> Run:
+    """A run of that many generated operations."""
+    sessions = (SessionId("S1"),) if chance(random, 0.5) else (SessionId("S1"), SessionId("S2"))
+
+    def source(known: Known) -> Iterator[Operation]:
+        path = Walk(known, random)
+        for _ in range(steps):
+            yield path.next()
+
+    return run(subject, sessions, contents.model(random), source, selection, watched=watched)
+
+
+def replay(subject: Subject, script: Script, selection: Selection) -> Run:
+    """A script once more. The trace is kept."""
+
+    def source(known: Known) -> Iterator[Operation]:
+        for entry in script.entries:
+            yield operation_of(entry, known)
+
+    return run(subject, script.sessions, script.model, source, selection, keep_trace=True)

@@ -1,0 +1,1 @@
+"""What a check says to people and to programs."""
