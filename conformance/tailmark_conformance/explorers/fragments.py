@@ -340,7 +340,8 @@ def unusable(known: Known, random: Random, session: SessionId) -> Iterator[Opera
     plan = _plan(known)
     if plan is None:
         return
-    yield CommitCompaction(plan=plan, reply=contents.unusable_reply(random))
+    reply = None if chance(random, 0.2) else contents.unusable_reply(random)
+    yield CommitCompaction(plan=plan, reply=reply)
     yield CommitCompaction(plan=plan, reply=strategies.good_reply(known, random, plan))
 
 
@@ -448,6 +449,21 @@ def way_back(known: Known, random: Random, session: SessionId) -> Iterator[Opera
         yield Fork(session=session, target=last.id, new_session=SessionId(known.name("F")))
 
 
+def fork_of_running(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """A fork at the answer that is being generated, refused, and once more when it is over."""
+    yield from calm(known, session)
+    yield _user(known, random, session)
+    yield StartAnswer(session=session)
+    yield _answer(known, random, session)
+    last = known.scene.last_message(session)
+    if last is None or len(known.scene.sessions()) > 4:
+        return
+    other = random.choice(known.scene.sessions())
+    yield Fork(session=other, target=last.id, new_session=SessionId(known.name("F")))
+    yield EndAnswer(session=session, end=AnswerEnd.FINAL)
+    yield Fork(session=other, target=last.id, new_session=SessionId(known.name("F")))
+
+
 def saved(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
     """The same path saved again and again, a little longer each time."""
     for _ in range(random.randint(1, 3)):
@@ -477,6 +493,7 @@ FRAGMENTS: Mapping[str, tuple[Fragment, int]] = {
     "steered_retry": (steered_retry, 3),
     "forks": (forks, 4),
     "way_back": (way_back, 2),
+    "fork_of_running": (fork_of_running, 1),
     "saved": (saved, 3),
 }
 """Every fragment by its name, and how often it is chosen beside the others."""

@@ -249,7 +249,7 @@ def _preliminary(known: Known, one: OpenAt) -> ToolResult | None:
 def settle_wrongly(known: Known, random: Random, session: SessionId) -> Operation | None:
     """A result for a call that is not open in that message, or under a part id that is taken."""
     calls = known.scene.open_calls(session)
-    if calls and chance(random, 0.4):
+    if calls and chance(random, 0.6):
         one = random.choice(calls)
         content = known.content(one.message)
         assert isinstance(content, Message)
@@ -498,7 +498,7 @@ BUILDERS: Mapping[str, tuple[Builder, int]] = {
     "append_results": (append_results, 4),
     "save": (save, 8),
     "settle": (settle, 8),
-    "settle_wrongly": (settle_wrongly, 3),
+    "settle_wrongly": (settle_wrongly, 4),
     "abandon": (abandon, 2),
     "start_answer": (start_answer, 4),
     "next_request": (next_request, 2),
@@ -520,7 +520,7 @@ BUILDERS: Mapping[str, tuple[Builder, int]] = {
     "set_metadata": (set_metadata, 2),
     "load": (load, 1),
     "restart": (restart, 2),
-    "unknown_session": (unknown_session, 2),
+    "unknown_session": (unknown_session, 6),
 }
 """Every builder by its name, and how often it is chosen beside the others."""
 
