@@ -12,8 +12,9 @@ from attrs import evolve, field, frozen
 
 from tailmark.declarations import Field
 from tailmark.identifiers import CallId, NodeId, PartId, Revision, SessionId, Tokens
+from tailmark.json_form import digest
 from tailmark.messages import ApprovalRequest, Message, Role, ToolCall, ToolResult
-from tailmark.plans import Checkpoint, Model
+from tailmark.plans import Checkpoint, Model, Node
 from tailmark.views import Change, OpenCall, ProjectionItem, RunningAnswer, SessionView, StoredNode
 
 
@@ -127,6 +128,13 @@ def _mark(stored: StoredNode, above: Mark | None, *, broken: bool) -> Mark:
     )
 
 
+def _sent(content: Node) -> Message | str:
+    if isinstance(content, Checkpoint):
+        return content.summary
+    parts = tuple(part for part in content.parts if not (isinstance(part, ToolResult) and part.preliminary))
+    return content if len(parts) == len(content.parts) else evolve(content, parts=parts)
+
+
 def latest_checkpoint(mark: Mark) -> Mark | None:
     """The checkpoint nearest to a node by parent links, the node itself included (PROJ-3)."""
     return mark if isinstance(mark.stored.content, Checkpoint) else mark.checkpoint
@@ -150,6 +158,8 @@ class Scene:
     _hidden: frozenset[Field]
     # Ids that entered the shared table after this state.
     _later: set[NodeId] = field(factory=set)
+    # What was computed once of a content, and that content.
+    _digests: dict[NodeId, tuple[Node, str]] = field(factory=dict)
 
     def after(self, change: Change) -> "Scene":
         """The state that a change leads to. This state stays as it is."""
@@ -160,25 +170,29 @@ class Scene:
                 table.pop(gone, None)
             sessions = table
         if not change.nodes and not change.nodes_gone:
-            return Scene(self._nodes, sessions, self._marks, self._hidden, self._later)
+            return Scene(self._nodes, sessions, self._marks, self._hidden, self._later, self._digests)
         if change.nodes_gone or self._later or any(node.content.id in self._nodes for node in change.nodes):
             # A known node differs: nothing remembered of its descendants holds any more.
             nodes = {id_: node for id_, node in self._nodes.items() if id_ not in self._later}
             for gone in change.nodes_gone:
                 nodes.pop(gone, None)
             nodes.update((node.content.id, node) for node in change.nodes)
-            return Scene(nodes, sessions, {}, self._hidden)
+            return Scene(nodes, sessions, {}, self._hidden, digests=self._digests)
         # Only new nodes: both states share the table, and this one does not look at what came later.
         for node in change.nodes:
             self._nodes[node.content.id] = node
             self._later.add(node.content.id)
-        return Scene(self._nodes, sessions, self._marks, self._hidden)
+        return Scene(self._nodes, sessions, self._marks, self._hidden, digests=self._digests)
 
     def _show(self, wanted: Field) -> None:
         if wanted in self._hidden:
             raise HiddenFieldError(wanted)
 
     # What was observed ------------------------------------------------------------------------------
+
+    def shows(self, wanted: Field) -> bool:
+        """Whether the implementation can show a field, for a predicate that judges whatever can be seen."""
+        return wanted not in self._hidden
 
     def sessions(self) -> tuple[SessionId, ...]:
         """All sessions."""
@@ -245,6 +259,18 @@ class Scene:
         """What a stored message, or a checkpoint's summary, costs in a request."""
         self._show(Field.ESTIMATE)
         return self._nodes[node].estimate
+
+    def sent_digest(self, node: NodeId) -> str | None:
+        """The digest of what a projection sends of a stored node (PROJ-4): the message without preliminary results, or the summary."""
+        stored = self.node(node)
+        if stored is None:
+            return None
+        known = self._digests.get(node)
+        if known is not None and known[0] is stored.content:
+            return known[1]
+        computed = digest(_sent(stored.content))
+        self._digests[node] = (stored.content, computed)
+        return computed
 
     # What follows from it ---------------------------------------------------------------------------
 
