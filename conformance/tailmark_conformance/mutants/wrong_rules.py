@@ -1,0 +1,9 @@
+"""All wrong rules."""
+
+from tailmark_conformance.mutants.wrong_branching import BRANCHING
+from tailmark_conformance.mutants.wrong_compaction import COMPACTION
+from tailmark_conformance.mutants.wrong_rule import WrongRule
+from tailmark_conformance.mutants.wrong_saving import SAVING
+
+WRONG_RULES: tuple[WrongRule, ...] = (*SAVING, *COMPACTION, *BRANCHING)
+"""Every wrong rule of the model."""
