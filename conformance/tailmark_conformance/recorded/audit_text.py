@@ -1,0 +1,157 @@
+"""Prints an audit for people: file by file what it holds, its checkpoints, what was found, and each clause's verdict."""
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tailmark_conformance.recorded.audit import AuditReport, AuditVerdict, ClauseReport, FileReport
+from tailmark_conformance.recorded.importing import CheckpointFacts, Finding, Format
+
+SHOWN_FINDINGS = 50
+"""So many findings of a file are printed; the JSON report has them all."""
+
+_NAMES = {Format.PI_1: "pi coding agent, format version 1", Format.CLAUDE_CODE: "Claude Code"}
+_STYLES = {AuditVerdict.HOLDS: "green", AuditVerdict.VIOLATED: "red", AuditVerdict.NOT_OBSERVED: "dim"}
+
+
+def print_report(report: AuditReport, console: Console) -> None:
+    """Print the whole report."""
+    for file in report.files:
+        _print_file(file, console)
+        console.print()
+    _line(console, _closing(report), style="bold")
+
+
+def _print_file(file: FileReport, console: Console) -> None:
+    if file.problem is not None:
+        _line(console, file.problem, style="red")
+        return
+    name = _NAMES[file.format] if file.format is not None else ""
+    _line(console, f"{file.path}: {name}", style="bold")
+    for line in _contents(file):
+        _line(console, line, indent=2)
+    for checkpoint in file.checkpoints:
+        console.print()
+        _print_checkpoint(checkpoint, console)
+    console.print()
+    for finding in file.findings[:SHOWN_FINDINGS]:
+        _print_finding(finding, console)
+    more = len(file.findings) - SHOWN_FINDINGS
+    if more > 0:
+        _line(console, f"and {more:,} more; --json FILE writes them all", indent=2)
+    if not file.findings:
+        _line(console, "nothing was found", indent=2, style="green")
+    console.print()
+    _print_clauses(file.clauses, console)
+
+
+def _contents(file: FileReport) -> Iterator[str]:
+    yield (
+        f"{_count(file.messages, 'message')} in {_count(file.turns, 'turn')}, {_count(file.tool_calls, 'tool call')}, "
+        f"{_count(file.tool_results, 'result')}, {_count(file.lines, 'line')}"
+    )
+    if file.branches > 1 or file.sessions > 1:
+        yield f"{_count(file.sessions, 'conversation')} with {_count(file.branches, 'end')} of branches"
+    if file.branched_from is not None:
+        yield f"copied from {file.branched_from}"
+    if file.abandoned:
+        lines = sorted({call.line for call in file.abandoned})
+        yield f"{_count(len(file.abandoned), 'call')} never got a result ({_lines(lines)})"
+    if file.open_calls:
+        yield f"{_count(file.open_calls, 'call')} open at the end"
+    if not file.checkpoints:
+        yield "no checkpoint"
+
+
+def _lines(lines: list[int]) -> str:
+    named = ", ".join(f"{line}" for line in lines[:5])
+    return f"line{'s' if len(lines) > 1 else ''} {named}{', …' if len(lines) > 5 else ''}"
+
+
+def _print_checkpoint(checkpoint: CheckpointFacts, console: Console) -> None:
+    trigger = checkpoint.trigger.value if checkpoint.trigger is not None else "not told by the log"
+    kind = "refresh at" if checkpoint.refresh else "checkpoint at"
+    _line(console, f"{kind} line {checkpoint.line} ({checkpoint.node})", indent=2, style="bold")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for key, value in (
+        ("trigger", trigger),
+        ("place", _place(checkpoint)),
+        ("sizes", _sizes(checkpoint)),
+        ("kept", _kept(checkpoint)),
+        ("open calls", ", ".join(checkpoint.open_calls) or "none"),
+    ):
+        table.add_row(key, _text(value))
+    console.print(Padding(table, (0, 0, 0, 4)))
+
+
+def _place(checkpoint: CheckpointFacts) -> str:
+    if checkpoint.damaged:
+        return "damaged, see below"
+    before = f"; before it {checkpoint.previous_place}" if checkpoint.previous_place is not None else ""
+    if checkpoint.place is None or checkpoint.place_line is None:
+        return f"behind the last message: none is kept verbatim{before}"
+    return f"line {checkpoint.place_line} ({checkpoint.place}){before}"
+
+
+def _sizes(checkpoint: CheckpointFacts) -> str:
+    estimates = f"estimated {checkpoint.estimated_before:,} before, {checkpoint.estimated_after:,} after"
+    if checkpoint.tokens_before is None:
+        return estimates
+    return f"{estimates}; the log says {checkpoint.tokens_before:,} before"
+
+
+def _kept(checkpoint: CheckpointFacts) -> str:
+    kept = f"{_count(checkpoint.kept_messages, 'message')}, {_count(checkpoint.kept_tokens, 'token')}"
+    excluded = _count(checkpoint.excluded_messages, "message")
+    return f"{kept}; {excluded} newly summarised in {_count(checkpoint.summary_tokens, 'token')}"
+
+
+def _print_finding(finding: Finding, console: Console) -> None:
+    where = f"line {finding.line}" if finding.line is not None else "the file"
+    node = f" ({finding.node})" if finding.node is not None else ""
+    _line(console, f"{finding.clause} at {where}{node}", indent=2, style="red")
+    _line(console, finding.text, indent=4)
+
+
+def _print_clauses(clauses: Iterable[ClauseReport], console: Console) -> None:
+    table = Table.grid(padding=(0, 2))
+    unseen = []
+    for clause in clauses:
+        if clause.verdict is AuditVerdict.NOT_OBSERVED:
+            unseen.append(clause.clause)
+            continue
+        table.add_row(
+            clause.clause,
+            Text(clause.verdict.value, style=_STYLES[clause.verdict]),
+            f"held {_count(clause.holds, 'time')}" + (f", violated {clause.violated:,}" if clause.violated else ""),
+        )
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if unseen:
+        _line(console, f"not-observed: {', '.join(unseen)}", indent=2, style="dim")
+
+
+def _closing(report: AuditReport) -> str:
+    findings = sum(len(file.findings) for file in report.files)
+    unread = sum(file.problem is not None for file in report.files)
+    text = f"{_count(findings, 'finding')} in {_count(len(report.files) - unread, 'session')}"
+    return f"{text}; {_count(unread, 'file')} could not be read" if unread else text
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Text from a log, without what would steer a terminal."""
+    return Text(
+        "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text), style=style
+    )
+
+
+def _line(console: Console, text: str, *, indent: int = 0, style: str = "") -> None:
+    console.print(Padding(_text(text, style), (0, 0, 0, indent)))
