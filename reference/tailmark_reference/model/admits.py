@@ -332,7 +332,7 @@ def _differs(brought: Plan, determined: Plan) -> bool:  # noqa: ARG001  # the ty
 
 def _locked(before: World, operation: Operation) -> World:
     """The world behind an operation that did not get the store: a commit's plan is spent, all else stays."""
-    world = evolve(before, touched=())
+    world = before.untouched()
     if not isinstance(operation, CommitCompaction):
         return world
     key = (operation.plan.session, operation.plan.id)
@@ -350,7 +350,7 @@ def _abandoned_in_tool_messages(rules: Rules, before: World, observed: Step) -> 
     session = before.sessions.get(operation.session)
     if session is None:
         return f"the session {operation.session} is unknown"
-    world = evolve(before, touched=())
+    world = before.untouched()
     if isinstance(operation, EndAnswer):
         if session.id not in world.process.running or operation.end is AnswerEnd.FINAL:
             return "an answer that ends so writes nothing"

@@ -60,7 +60,7 @@ Next = tuple[World, Outcome]
 
 def step(world: World, operation: Operation, rules: Rules = RULES) -> Next:
     """The world behind an operation, and the operation's outcome. Pure; never raises for bad input."""
-    world = evolve(world, touched=()) if world.touched else world
+    world = world.untouched()
     if isinstance(operation, Restart):
         return world.with_process(Process()), Done()
     asked = operation.plan.session if isinstance(operation, CommitCompaction) else operation.session
@@ -159,19 +159,19 @@ def replace_messages(
     for old in reversed(below):
         node = make_node(rules, changed.get(old.id, old.content), node)
         nodes = nodes.set(node.id, node)
-    session = evolve(session, leaf=node if below else session.leaf)
+    session = session.at(node if below else session.leaf, session.revision)
     return evolve(world, nodes=nodes, touched=(*world.touched, *changed)), session
 
 
 def bumped(rules: Rules, session: Session, written: int) -> Session:
     """The session behind one change of its branch by ``written`` nodes."""
-    return evolve(session, revision=rules.revision_after(session.revision, written))
+    return session.at(session.leaf, rules.revision_after(session.revision, written))
 
 
 def write(rules: Rules, world: World, session: Session, content: Node) -> tuple[World, Session]:
     """Store a node behind the session's leaf and make it the leaf."""
     node = make_node(rules, content, session.leaf)
-    return world.with_node(node), evolve(session, leaf=node)
+    return world.with_node(node), session.at(node, session.revision)
 
 
 def _stale(session: Session) -> Stale:
@@ -453,7 +453,7 @@ def _retry(rules: Rules, world: World, session: Session, operation: Retry) -> Ne
     answer = rules.answer_of(session.leaf, opener)
     if not answer:
         return world, Done()
-    session = bumped(rules, evolve(session, leaf=rules.retry_leaf(answer)), 0)
+    session = bumped(rules, session.at(rules.retry_leaf(answer), session.revision), 0)
     return world.with_session(session), Done(left=rules.steering(answer))
 
 
@@ -478,7 +478,7 @@ def _edit(rules: Rules, world: World, session: Session, operation: Edit) -> Next
     if not _follows(rules, session, operation.follows):
         return world, _stale(session)
     left = rules.steering(rules.answer_of(session.leaf, opener))
-    world, session = write(rules, world, evolve(session, leaf=parent), message)
+    world, session = write(rules, world, session.at(parent, session.revision), message)
     return world.with_session(bumped(rules, session, 1)), Done(written=(message.id,), left=left)
 
 
@@ -521,5 +521,5 @@ def _undo(rules: Rules, world: World, session: Session, operation: Undo) -> Next
         return world, Refused(code=RefusalCode.NOT_A_CHECKPOINT, way=way)
     if not _follows(rules, session, operation.follows):
         return world, _stale(session)
-    session = bumped(rules, evolve(session, leaf=rules.undo_leaf(session.leaf)), 0)
+    session = bumped(rules, session.at(rules.undo_leaf(session.leaf), session.revision), 0)
     return world.with_session(session), Done()

@@ -21,6 +21,10 @@ class Session:
     model: Model
     metadata: Mapping[str, str]
 
+    def at(self, leaf: TreeNode | None, revision: Revision) -> "Session":
+        """This session with another leaf and revision."""
+        return Session(id=self.id, leaf=leaf, revision=revision, model=self.model, metadata=self.metadata)
+
 
 class PlanState(StrEnum):
     """What became of a plan that this process answered."""
@@ -68,16 +72,31 @@ class World:
             if node is not None:
                 yield node
 
+    # These run with every step, so they call the class and not `attrs.evolve`, which is slower.
+
+    def untouched(self) -> "World":
+        """This world before a step: nothing is written yet."""
+        if not self.touched:
+            return self
+        return World(nodes=self.nodes, written=self.written, sessions=self.sessions, process=self.process)
+
     def with_session(self, session: Session) -> "World":
         """This world with a session added or replaced."""
-        return evolve(self, sessions={**self.sessions, session.id: session})
+        return World(
+            nodes=self.nodes,
+            written=self.written,
+            sessions={**self.sessions, session.id: session},
+            process=self.process,
+            touched=self.touched,
+        )
 
     def with_node(self, node: TreeNode) -> "World":
         """This world with a new node stored."""
-        return evolve(
-            self,
+        return World(
             nodes=self.nodes.set(node.id, node),
             written=Written(node.id, self.written),
+            sessions=self.sessions,
+            process=self.process,
             touched=(*self.touched, node.id),
         )
 
