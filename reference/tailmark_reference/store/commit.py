@@ -1,0 +1,360 @@
+"""The commit of a compaction: its conditions, each on its own, and what it writes (CMT).
+
+`CommitConditions` is the one list of what must hold. Each condition is a function of `CommitFacts`, so that
+a store can be given one wrong condition and the specification be shown to notice.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeAlias, assert_never
+
+from attrs import frozen
+
+from tailmark.declarations import Readings
+from tailmark.identifiers import NodeId, Tokens
+from tailmark.messages import Reasoning, Text, ToolCall
+from tailmark.outcomes import (
+    Committed,
+    Failed,
+    FailureReason,
+    Outcome,
+    RefusalCode,
+    Refused,
+    Skipped,
+    Stale,
+)
+from tailmark.plans import (
+    Checkpoint,
+    FinishReason,
+    Plan,
+    SummariserReply,
+    SummaryAnswer,
+    SummaryFailure,
+    Trigger,
+)
+from tailmark_reference.estimate import Estimator
+from tailmark_reference.store.compaction import Wish, determine_plan
+from tailmark_reference.store.process import PlanStatus, Process
+from tailmark_reference.store.queries import OpenCallRow, SessionRow, node_by_id, open_calls, session_row
+from tailmark_reference.store.writing import insert_checkpoint, move_leaf
+
+
+@frozen(slots=False)  # the columns are read when a condition first asks for them
+class CommitFacts:
+    """A plan that comes back, and what the store and the process know when it does."""
+
+    connection: sqlite3.Connection
+    process: Process
+    readings: Readings
+    plan: Plan
+    reply: SummariserReply | None
+
+    @property
+    def status(self) -> PlanStatus | None:
+        """What became of the plan in this process."""
+        return self.process.plan_status(self.plan.session, self.plan.id)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an answer runs on the plan's session."""
+        return self.process.running(self.plan.session) is not None
+
+    @cached_property
+    def known_session(self) -> SessionRow | None:
+        """The plan's session as it is now."""
+        return session_row(self.connection, self.plan.session)
+
+    @property
+    def session(self) -> SessionRow:
+        """As `known_session`, once it was found to exist."""
+        assert self.known_session is not None
+        return self.known_session
+
+    @cached_property
+    def open_calls(self) -> tuple[OpenCallRow, ...]:
+        """The calls that are open at the end of the branch now."""
+        return open_calls(self.connection, self.session.leaf, self.session.open_since)
+
+    @cached_property
+    def determined(self) -> Plan | None:
+        """The plan that this state determines for the wishes in the plan that came back (CMT-4)."""
+        wish = Wish(
+            plan=self.plan.id,
+            trigger=self.plan.trigger,
+            model=self.plan.model,
+            instructions=self.plan.instructions,
+        )
+        plan = determine_plan(self.connection, self.session, wish, self.readings)
+        return plan if isinstance(plan, Plan) else None
+
+
+CommitCondition: TypeAlias = Callable[[CommitFacts], bool]
+
+
+def not_cancelled(facts: CommitFacts) -> bool:
+    """This process did not cancel the plan (CMT-8)."""
+    return facts.status is not PlanStatus.CANCELLED
+
+
+def same_leaf(facts: CommitFacts) -> bool:
+    """The session's leaf is the plan's (CMT-1)."""
+    return facts.session.leaf_id == facts.plan.leaf
+
+
+def same_revision(facts: CommitFacts) -> bool:
+    """The session's revision is the plan's (CMT-2)."""
+    return facts.session.revision == facts.plan.revision
+
+
+def no_open_call(facts: CommitFacts) -> bool:
+    """No call is open at the end of the branch (CMT-3)."""
+    return not facts.open_calls
+
+
+def no_running_answer(facts: CommitFacts) -> bool:
+    """No answer runs on the session (CMT-3)."""
+    return not facts.is_running
+
+
+def not_spent(facts: CommitFacts) -> bool:
+    """The plan had no answer yet."""
+    return facts.status is not PlanStatus.SPENT
+
+
+def begun_here(facts: CommitFacts) -> bool:
+    """This process began a plan of this name on this session."""
+    return facts.status is not None
+
+
+def allowed_trigger(facts: CommitFacts) -> bool:
+    """The plan was made by the caller's own wish."""
+    return facts.plan.trigger is Trigger.MANUAL
+
+
+def same_base(facts: CommitFacts) -> bool:
+    """The plan's base is the one that the state determines (CMT-4)."""
+    return facts.determined is not None and facts.plan.base == facts.determined.base
+
+
+def same_place(facts: CommitFacts) -> bool:
+    """The plan's place is the one that the state determines (CMT-4)."""
+    return facts.determined is not None and facts.plan.first_kept == facts.determined.first_kept
+
+
+def same_present_place(facts: CommitFacts) -> bool:
+    """The plan's old place is the present one (CMT-4)."""
+    return facts.determined is not None and facts.plan.old_first_kept == facts.determined.old_first_kept
+
+
+def same_excluded(facts: CommitFacts) -> bool:
+    """The plan excludes the messages between the two places (CMT-4)."""
+    return facts.determined is not None and facts.plan.excluded == facts.determined.excluded
+
+
+def same_previous_checkpoint(facts: CommitFacts) -> bool:
+    """The plan takes over from the latest checkpoint (CMT-4)."""
+    return (
+        facts.determined is not None
+        and facts.plan.previous_checkpoint == facts.determined.previous_checkpoint
+    )
+
+
+def same_previous_summary(facts: CommitFacts) -> bool:
+    """The plan carries the latest checkpoint's summary (CMT-4)."""
+    return facts.determined is not None and facts.plan.previous_summary == facts.determined.previous_summary
+
+
+def same_refresh(facts: CommitFacts) -> bool:
+    """The plan is a refresh exactly where the place stays (CMT-4)."""
+    return facts.determined is not None and facts.plan.refresh == facts.determined.refresh
+
+
+def same_request(facts: CommitFacts) -> bool:
+    """The summariser was asked for what the state and the plan's instructions determine (CMT-4)."""
+    return facts.determined is not None and facts.plan.request == facts.determined.request
+
+
+def same_size_before(facts: CommitFacts) -> bool:
+    """The plan's size before is the projection's (CMT-4)."""
+    return facts.determined is not None and facts.plan.tokens_before == facts.determined.tokens_before
+
+
+def same_size_after(facts: CommitFacts) -> bool:
+    """The plan's size after is the tail's (CMT-4)."""
+    return facts.determined is not None and facts.plan.tokens_after == facts.determined.tokens_after
+
+
+def reply_as_requested(facts: CommitFacts) -> bool:
+    """A reply is there exactly where a request was made."""
+    return (facts.reply is None) == (facts.plan.request is None)
+
+
+def summariser_answered(facts: CommitFacts) -> bool:
+    """The reply is no failure (CMT-14)."""
+    return not isinstance(facts.reply, SummaryFailure)
+
+
+def not_truncated(facts: CommitFacts) -> bool:
+    """The answer was not cut off at its output cap (CMT-15)."""
+    return not isinstance(facts.reply, SummaryAnswer) or facts.reply.finish is not FinishReason.LENGTH
+
+
+def is_text(facts: CommitFacts) -> bool:
+    """The answer is text, not a tool call or reasoning instead of it (CMT-15)."""
+    if not isinstance(facts.reply, SummaryAnswer):
+        return True
+    kinds = {type(part) for part in facts.reply.parts}
+    calls = ToolCall in kinds or facts.reply.finish is FinishReason.TOOL_CALL
+    return not calls and (Text in kinds or Reasoning not in kinds)
+
+
+def not_blank(facts: CommitFacts) -> bool:
+    """The answer's text says something (CMT-15)."""
+    return not isinstance(facts.reply, SummaryAnswer) or bool(_answer_text(facts.reply).strip())
+
+
+@frozen(kw_only=True)
+class CommitConditions:
+    """What must hold when a plan comes back, in the order in which it is asked."""
+
+    not_cancelled: CommitCondition = not_cancelled
+    same_leaf: CommitCondition = same_leaf
+    same_revision: CommitCondition = same_revision
+    no_open_call: CommitCondition = no_open_call
+    no_running_answer: CommitCondition = no_running_answer
+    not_spent: CommitCondition = not_spent
+    begun_here: CommitCondition = begun_here
+    allowed_trigger: CommitCondition = allowed_trigger
+    same_base: CommitCondition = same_base
+    same_place: CommitCondition = same_place
+    same_present_place: CommitCondition = same_present_place
+    same_excluded: CommitCondition = same_excluded
+    same_previous_checkpoint: CommitCondition = same_previous_checkpoint
+    same_previous_summary: CommitCondition = same_previous_summary
+    same_refresh: CommitCondition = same_refresh
+    same_request: CommitCondition = same_request
+    same_size_before: CommitCondition = same_size_before
+    same_size_after: CommitCondition = same_size_after
+    reply_as_requested: CommitCondition = reply_as_requested
+    summariser_answered: CommitCondition = summariser_answered
+    not_truncated: CommitCondition = not_truncated
+    is_text: CommitCondition = is_text
+    not_blank: CommitCondition = not_blank
+
+
+COMMIT_CONDITIONS = CommitConditions()
+
+
+def _answer_text(reply: SummaryAnswer) -> str:
+    return "\n\n".join(part.text for part in reply.parts if isinstance(part, Text))
+
+
+def _summary(facts: CommitFacts) -> str:
+    match facts.reply:
+        case SummaryAnswer():
+            return _answer_text(facts.reply)
+        case SummaryFailure():
+            return facts.reply.text
+        case None:
+            # No reply is asked for only where the previous summary is taken over.
+            assert facts.plan.previous_summary is not None
+            return facts.plan.previous_summary
+        case _:
+            assert_never(facts.reply)
+
+
+def _is_stale(conditions: CommitConditions, facts: CommitFacts) -> bool:
+    return not (conditions.same_leaf(facts) and conditions.same_revision(facts))
+
+
+def _is_unstable(conditions: CommitConditions, facts: CommitFacts) -> bool:
+    return not (conditions.no_open_call(facts) and conditions.no_running_answer(facts))
+
+
+def _is_forged(conditions: CommitConditions, facts: CommitFacts) -> bool:
+    required = (
+        conditions.begun_here,
+        conditions.allowed_trigger,
+        conditions.same_base,
+        conditions.same_place,
+        conditions.same_present_place,
+        conditions.same_excluded,
+        conditions.same_previous_checkpoint,
+        conditions.same_previous_summary,
+        conditions.same_refresh,
+        conditions.same_request,
+        conditions.same_size_before,
+        conditions.same_size_after,
+        conditions.reply_as_requested,
+    )
+    return not all(condition(facts) for condition in required)
+
+
+def _failure(conditions: CommitConditions, facts: CommitFacts) -> FailureReason | None:
+    if not conditions.summariser_answered(facts):
+        return FailureReason.SUMMARISER
+    if not conditions.not_truncated(facts):
+        return FailureReason.TRUNCATED
+    if not conditions.is_text(facts):
+        return FailureReason.NOT_TEXT
+    if not conditions.not_blank(facts):
+        return FailureReason.BLANK
+    return None
+
+
+def commit(conditions: CommitConditions, estimator: Estimator, facts: CommitFacts) -> Outcome:
+    """Write the checkpoint of a plan that was not cancelled, or say why not.
+
+    Used inside a writing transaction only.
+    """
+    if facts.known_session is None:
+        return Refused(code=RefusalCode.UNKNOWN_SESSION)
+    if _is_stale(conditions, facts):
+        return Stale(leaf=facts.session.leaf_id, revision=facts.session.revision)
+    if _is_unstable(conditions, facts):
+        return Skipped(
+            open_calls=tuple(call.call for call in facts.open_calls), answer_running=facts.is_running
+        )
+    if not conditions.not_spent(facts):
+        return Refused(code=RefusalCode.SPENT)
+    if _is_forged(conditions, facts):
+        return Refused(code=RefusalCode.PLAN)
+    failure = _failure(conditions, facts)
+    if failure is not None:
+        return Failed(reason=failure)
+    return Committed(checkpoint=_write(estimator, facts))
+
+
+def _write(estimator: Estimator, facts: CommitFacts) -> NodeId:
+    plan, reply, summary = facts.plan, facts.reply, _summary(facts)
+    estimate = estimator.summary(summary)
+    checkpoint = Checkpoint(
+        id=_free_id(facts.connection, plan),
+        summary=summary,
+        first_kept=plan.first_kept,
+        old_first_kept=plan.old_first_kept,
+        previous=plan.previous_checkpoint,
+        first_excluded=plan.excluded[0] if plan.excluded else None,
+        last_excluded=plan.excluded[-1] if plan.excluded else None,
+        trigger=plan.trigger,
+        model=plan.model.name,
+        refresh=plan.refresh,
+        instructions=plan.instructions,
+        finish=reply.finish if isinstance(reply, SummaryAnswer) else None,
+        tokens_before=plan.tokens_before,
+        tokens_after=Tokens(plan.tokens_after + estimate),
+    )
+    open_since = min((call.node for call in facts.open_calls), default=None)
+    leaf = insert_checkpoint(facts.connection, plan.base, checkpoint, estimate, open_since)
+    move_leaf(facts.connection, facts.session, leaf)
+    return checkpoint.id
+
+
+def _free_id(connection: sqlite3.Connection, plan: Plan) -> NodeId:
+    first = NodeId(f"checkpoint:{plan.id}")
+    taken, node = 1, first
+    while node_by_id(connection, node) is not None:
+        taken += 1
+        node = NodeId(f"{first}:{taken}")
+    return node

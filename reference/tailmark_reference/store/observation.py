@@ -1,0 +1,129 @@
+"""What can be seen of a store: sessions, branches, projections, nodes. Reads only."""
+
+import sqlite3
+from functools import lru_cache
+
+from tailmark import json_form
+from tailmark.identifiers import NodeId, Tokens
+from tailmark.messages import Message, Role
+from tailmark.plans import Checkpoint
+from tailmark.views import (
+    Marking,
+    Observation,
+    OpenCall,
+    ProjectionItem,
+    RunningAnswer,
+    SessionView,
+    StoredNode,
+)
+from tailmark_reference.store.bodies import (
+    has_preliminary,
+    projected_digest,
+    to_checkpoint,
+    to_content,
+    to_message,
+    to_model,
+    to_summary,
+    without_preliminary,
+)
+from tailmark_reference.store.history import calls_at_end
+from tailmark_reference.store.process import Process
+from tailmark_reference.store.queries import (
+    SessionRow,
+    branch,
+    checkpoint_row,
+    projected,
+    session_metadata,
+    session_model,
+    session_rows,
+)
+from tailmark_reference.store.schema import NodeKind
+
+_ROLES = {NodeKind.USER: Role.USER, NodeKind.ASSISTANT: Role.ASSISTANT, NodeKind.TOOL: Role.TOOL}
+
+# Looking after every step structures the same content again and again; equal text is equal content.
+_content = lru_cache(maxsize=4096)(to_content)
+_digest = lru_cache(maxsize=4096)(projected_digest)
+_summary = lru_cache(maxsize=256)(to_summary)
+
+
+def projection(connection: sqlite3.Connection, session: SessionRow) -> tuple[ProjectionItem, ...]:
+    """What the session's next request carries, by digest (PROJ)."""
+    items = []
+    place = None
+    if session.checkpoint is not None:
+        checkpoint = checkpoint_row(connection, session.checkpoint)
+        place = checkpoint.place
+        items.append(
+            ProjectionItem(
+                node=checkpoint.id,
+                role=Role.USER,
+                marking=Marking.CONTEXT,
+                digest=json_form.digest(_summary(checkpoint.body)),
+            )
+        )
+    items += [
+        ProjectionItem(
+            node=row.id, role=_ROLES[NodeKind(row.kind)], marking=Marking.VERBATIM, digest=_digest(row.body)
+        )
+        for row in projected(connection, session.leaf, place)
+    ]
+    return tuple(items)
+
+
+def projected_content(
+    connection: sqlite3.Connection, session: SessionRow
+) -> tuple[Checkpoint | None, tuple[Message, ...]]:
+    """The content that the session's next request is made from: the checkpoint in force, and the tail."""
+    checkpoint = None if session.checkpoint is None else checkpoint_row(connection, session.checkpoint)
+    rows = projected(connection, session.leaf, None if checkpoint is None else checkpoint.place)
+    messages = tuple(
+        without_preliminary(to_message(row.body)) if has_preliminary(row.body) else to_message(row.body)
+        for row in rows
+    )
+    return None if checkpoint is None else to_checkpoint(checkpoint.body), messages
+
+
+def session_view(connection: sqlite3.Connection, process: Process, session: SessionRow) -> SessionView:
+    """Everything that a session shows."""
+    running = process.running(session.id)
+    nodes = branch(connection, session.leaf)
+    checkpoints = [node.id for node in nodes if node.kind == NodeKind.CHECKPOINT]
+    return SessionView(
+        session=session.id,
+        leaf=session.leaf_id,
+        revision=session.revision,
+        branch=tuple(node.id for node in nodes),
+        open_calls=tuple(
+            OpenCall(call=call.call, message=call.message, approval_pending=call.approval)
+            for call in calls_at_end(connection, session)
+        ),
+        running=None if running is None else RunningAnswer(follows=running.follows_id),
+        checkpoint=checkpoints[-1] if checkpoints else None,
+        projection=projection(connection, session),
+        model=to_model(session_model(connection, session)),
+        metadata=session_metadata(connection, session),
+    )
+
+
+_NODES = """
+SELECT parent.id, node.kind, node.body, node.estimate
+FROM node LEFT JOIN node AS parent ON parent.seq = node.parent ORDER BY node.seq
+"""
+
+
+def stored_nodes(connection: sqlite3.Connection) -> tuple[StoredNode, ...]:
+    """All nodes, on and off the branches, in the order in which they were written."""
+    rows: list[tuple[NodeId | None, int, str, int]] = connection.execute(_NODES).fetchall()
+    return tuple(
+        StoredNode(parent=parent, content=_content(kind, body), estimate=Tokens(estimate))
+        for parent, kind, body, estimate in rows
+    )
+
+
+def observation(connection: sqlite3.Connection, process: Process) -> Observation:
+    """Everything. Its cost grows with the whole store."""
+    return Observation(
+        sessions=tuple(session_view(connection, process, row) for row in session_rows(connection)),
+        nodes=stored_nodes(connection),
+    )

@@ -1,0 +1,99 @@
+"""The store as a subject: what the conformance suite drives."""
+
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from tailmark.declarations import Capability, Declaration, Readings
+from tailmark.identifiers import SessionId
+from tailmark.operations import Operation
+from tailmark.outcomes import Outcome
+from tailmark.plans import Model
+from tailmark.views import Observation
+from tailmark_reference.estimate import ESTIMATOR, Estimator
+from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions
+from tailmark_reference.store.connection import WAIT_SECONDS, ConnectionFactory, StoreError, connect
+from tailmark_reference.store.store import Store
+
+CAPABILITIES: Final = (Capability.VIEW, Capability.HISTORY, Capability.TREE, Capability.COMMIT)
+"""What the store offers."""
+
+
+class SqliteSubject:
+    """A store in a folder of its own. Each reset begins a new file there and deletes the one before."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        connection_factory: ConnectionFactory = connect,
+        wait_seconds: float = WAIT_SECONDS,
+        estimator: Estimator = ESTIMATOR,
+        readings: Readings = Readings(),  # noqa: B008  # a frozen value
+        conditions: CommitConditions = COMMIT_CONDITIONS,
+        implementation: str = "reference store",
+    ) -> None:
+        self._folder = folder
+        self._connection_factory = connection_factory
+        self._wait_seconds = wait_seconds
+        self._estimator = estimator
+        self._readings = readings
+        self._conditions = conditions
+        self._numbers = count(1)
+        self._path: Path | None = None
+        self._store: Store | None = None
+        self._declaration = Declaration(
+            implementation=implementation, capabilities=CAPABILITIES, readings=readings
+        )
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the store says of itself."""
+        return self._declaration
+
+    @property
+    def store(self) -> Store:
+        """The open store. Raises `StoreError` before the first reset."""
+        if self._store is None:
+            raise StoreError(f"{self._folder}: no store was begun")
+        return self._store
+
+    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
+        """Start from an empty store with these sessions. Raises `StoreError`."""
+        self._forget()
+        self._path = self._folder / f"store-{next(self._numbers)}.sqlite"
+        self._store = Store.open(
+            self._path,
+            connection_factory=self._connection_factory,
+            wait_seconds=self._wait_seconds,
+            estimator=self._estimator,
+            readings=self._readings,
+            conditions=self._conditions,
+        )
+        for session in sessions:
+            self._store.add_session(session, model)
+
+    def perform(self, operation: Operation) -> Outcome:
+        """Do one operation."""
+        return self.store.perform(operation)
+
+    def observe(self) -> Observation:
+        """What can be seen now."""
+        return self.store.observe()
+
+    def observe_fresh(self) -> Observation:
+        """What another process sees."""
+        return self.store.observe_fresh()
+
+    def close(self) -> None:
+        """Close the store and delete its file."""
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+        if self._path is not None:
+            for suffix in ("", "-wal", "-shm"):
+                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            self._path = None

@@ -1,0 +1,152 @@
+"""Operations that leave a part of the tree and go on elsewhere: retry, edit, fork, undo."""
+
+import sqlite3
+
+from tailmark.identifiers import NodeId
+from tailmark.messages import Role
+from tailmark.operations import Edit, Fork, Retry, Undo
+from tailmark.outcomes import Done, Outcome, RefusalCode, Refused
+from tailmark_reference.estimate import Estimator
+from tailmark_reference.store.bodies import to_body
+from tailmark_reference.store.history import (
+    UNKNOWN_SESSION,
+    calls_at_end,
+    follows_otherwise,
+    refusal_of_message,
+    stale,
+)
+from tailmark_reference.store.process import Process, Running
+from tailmark_reference.store.queries import (
+    MessageRow,
+    NodeRow,
+    SessionRow,
+    last_turn,
+    node_by_id,
+    node_by_seq,
+    open_calls,
+    session_model,
+    session_row,
+    upwards,
+)
+from tailmark_reference.store.schema import NodeKind
+from tailmark_reference.store.writing import End, insert_message, insert_session, move_leaf
+
+_UNSTABLE = Refused(code=RefusalCode.UNSTABLE)
+
+
+def is_stable(connection: sqlite3.Connection, process: Process, session: SessionRow) -> bool:
+    """Whether no call is open at the end of the branch and no answer runs on the session."""
+    return process.running(session.id) is None and not calls_at_end(connection, session)
+
+
+def _steering(answer: list[MessageRow]) -> tuple[NodeId, ...]:
+    return tuple(message.id for message in answer if message.kind == NodeKind.USER)
+
+
+def retry(connection: sqlite3.Connection, process: Process, operation: Retry) -> Outcome:
+    """Leave the last turn's answer (RETRY-1 to RETRY-5)."""
+    session = session_row(connection, operation.session)
+    if session is None:
+        return UNKNOWN_SESSION
+    if not is_stable(connection, process, session):
+        return _UNSTABLE
+    turn = last_turn(connection, session.leaf)
+    if not turn:
+        return Refused(code=RefusalCode.NO_QUESTION)
+    if follows_otherwise(connection, session, operation.follows):
+        return stale(session)
+    answer = turn[1:]
+    if not answer:
+        return Done()
+    move_leaf(connection, session, node_by_seq(connection, answer[0].seq).parent)
+    return Done(left=_steering(answer))
+
+
+def edit(connection: sqlite3.Connection, process: Process, estimator: Estimator, operation: Edit) -> Outcome:
+    """Replace the message that opened the last turn by a sibling (EDIT-1, EDIT-2)."""
+    session = session_row(connection, operation.session)
+    if session is None:
+        return UNKNOWN_SESSION
+    if not is_stable(connection, process, session):
+        return _UNSTABLE
+    target = node_by_id(connection, operation.target)
+    if target is None:
+        return Refused(code=RefusalCode.UNKNOWN_NODE)
+    turn = last_turn(connection, session.leaf)
+    if not turn or turn[0].seq != target.seq:
+        return Refused(code=RefusalCode.NOT_LAST_TURN)
+    message = operation.message
+    if message.role is not Role.USER:
+        return Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
+    if node_by_id(connection, message.id) is not None:
+        return Refused(code=RefusalCode.KNOWN_ID)
+    refusal = refusal_of_message(message, ())
+    if refusal is not None:
+        return refusal
+    if follows_otherwise(connection, session, operation.follows):
+        return stale(session)
+    # The opener has no call open before it, so its sibling has none.
+    end = End(target.parent, target.checkpoint, ())
+    leaf = insert_message(connection, end, message, to_body(message), estimator.message(message))
+    move_leaf(connection, session, leaf)
+    return Done(written=(message.id,), left=_steering(turn[1:]))
+
+
+def _is_being_generated(connection: sqlite3.Connection, running: Running, node: NodeRow) -> bool:
+    """Whether a node stands behind the one that an answer follows, on that session's branch."""
+    if node.seq <= running.follows:
+        return False
+    session = session_row(connection, running.session)
+    assert session is not None  # sessions are never deleted
+    generated = {above.seq for above in upwards(connection, session.leaf, lowest=running.follows)}
+    return running.follows in generated and node.seq in generated
+
+
+def _may_fork(connection: sqlite3.Connection, process: Process, node: NodeRow) -> bool:
+    """Whether nothing is open or being generated at an assistant message (FORK-1)."""
+    if open_calls(connection, node.seq, node.open_since):
+        return False
+    return not any(_is_being_generated(connection, running, node) for running in process.all_running())
+
+
+def fork(connection: sqlite3.Connection, process: Process, operation: Fork) -> Outcome:
+    """Open a new session at a stored assistant message (FORK)."""
+    session = session_row(connection, operation.session)
+    if session is None:
+        return UNKNOWN_SESSION
+    if session_row(connection, operation.new_session) is not None:
+        return Refused(code=RefusalCode.KNOWN_ID)
+    target = node_by_id(connection, operation.target)
+    if target is None:
+        return Refused(code=RefusalCode.UNKNOWN_NODE)
+    if target.kind != NodeKind.ASSISTANT:
+        return Refused(code=RefusalCode.NOT_ASSISTANT)
+    if not _may_fork(connection, process, target):
+        return _UNSTABLE
+    insert_session(connection, operation.new_session, target.seq, session_model(connection, session))
+    return Done()
+
+
+def undo(connection: sqlite3.Connection, process: Process, operation: Undo) -> Outcome:
+    """Take back the checkpoint that is the leaf, or say from where to fork instead (UNDO-1, UNDO-2)."""
+    session = session_row(connection, operation.session)
+    if session is None:
+        return UNKNOWN_SESSION
+    if not is_stable(connection, process, session):
+        return _UNSTABLE
+    if session.leaf is None or session.leaf_kind != NodeKind.CHECKPOINT:
+        way = _way(connection, process, session)
+        return Refused(code=RefusalCode.NOT_A_CHECKPOINT, way=way)
+    if follows_otherwise(connection, session, operation.follows):
+        return stale(session)
+    move_leaf(connection, session, node_by_seq(connection, session.leaf).parent)
+    return Done()
+
+
+def _way(connection: sqlite3.Connection, process: Process, session: SessionRow) -> NodeId | None:
+    if session.checkpoint is None:
+        return None
+    for node in upwards(connection, session.checkpoint):
+        if node.kind == NodeKind.ASSISTANT and _may_fork(connection, process, node):
+            return node.id
+    return None
