@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from random import Random
 from typing import Final, TypeAlias
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, NodeId, SessionId
@@ -73,6 +73,17 @@ class Run:
     hidden: frozenset[ClauseId]
     faults: dict[FaultKey, Fault]
     witnesses: frozenset[str]
+
+
+def cut(one: Run, fault: Fault) -> Run:
+    """The run up to a fault. What stands behind it has no part in it."""
+    steps = fault.step + 1
+    trace = one.trace
+    return evolve(
+        one,
+        script=evolve(one.script, entries=one.script.entries[:steps]),
+        trace=evolve(trace, steps=trace.steps[:steps]) if trace is not None else None,
+    )
 
 
 class _Oracles:
@@ -167,12 +178,11 @@ def run(
     selection: Selection,
     *,
     watched: Collection[str] = (),
-    keep_trace: bool = False,
 ) -> Run:
     """Perform what the source says on the emptied subject, and judge each step.
 
     ``watched`` are the names of the witnesses to look for. An exception of the subject ends the run with the
-    fault `CRASH`.
+    fault `CRASH`. Only a run with a fault keeps its trace.
     """
     oracles = _Oracles(subject.declaration, sessions, model, selection)
     reached: set[str] = set()
@@ -195,7 +205,7 @@ def run(
     entries = (*entries_of(steps), *operations[len(steps) :])
     return Run(
         script=Script(sessions=sessions, model=model, entries=entries),
-        trace=recorder.trace if recorder is not None and keep_trace else None,
+        trace=recorder.trace if recorder is not None and oracles.faults else None,
         steps=len(steps),
         holds=oracles.holds,
         hidden=frozenset(oracles.hidden),
@@ -219,10 +229,10 @@ def walk(
 
 
 def replay(subject: Subject, script: Script, selection: Selection) -> Run:
-    """A script once more. The trace is kept."""
+    """A script once more."""
 
     def source(known: Known) -> Iterator[Operation]:
         for entry in script.entries:
             yield operation_of(entry, known)
 
-    return run(subject, script.sessions, script.model, source, selection, keep_trace=True)
+    return run(subject, script.sessions, script.model, source, selection)

@@ -1,0 +1,271 @@
+"""Looks for broken clauses with generated runs, on as many processes as the machine has, and shrinks what it finds.
+
+Each run has its own seed, made of the exploration's seed and the run's number. Results are put together by
+the runs' numbers, so they do not depend on how many processes there were.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
+from multiprocessing import get_context
+from random import Random
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from tailmark.declarations import Declaration
+from tailmark.identifiers import ClauseId, ModelName, SessionId
+from tailmark.plans import Model
+from tailmark.subjects import Subject
+from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError
+from tailmark_conformance.explorers.runs import (
+    ORACLES,
+    Fault,
+    FaultKey,
+    Run,
+    Selection,
+    cut,
+    replay,
+    walk,
+)
+from tailmark_conformance.explorers.scripts import Script
+from tailmark_conformance.explorers.shrinking import Shrinker
+from tailmark_conformance.explorers.witnesses import WITNESSES
+from tailmark_conformance.subjects.targets import TargetError
+
+_CHUNK = 10
+
+
+class Source(Protocol):
+    """Where subjects come from. It can be sent to another process."""
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether both oracles must agree about it."""
+        ...
+
+    def opened(self) -> AbstractContextManager[Subject]:
+        """A subject, closed in the end. Raises `TargetError`."""
+        ...
+
+
+@frozen(kw_only=True)
+class Effort:
+    """How much is explored: so many runs of so many operations, from one seed, on so many processes."""
+
+    seed: int
+    examples: int
+    steps: int
+    workers: int
+
+
+def processes() -> int:
+    """How many processes the machine runs at once."""
+    return max(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 1)
+
+
+@frozen(kw_only=True)
+class Found:
+    """A fault, the run that has it, and the number of the generated run in which it came up first.
+
+    ``repeats`` is false if the same script did not show the fault a second time.
+    """
+
+    fault: Fault
+    run: Run
+    example: int
+    repeats: bool = True
+
+    @property
+    def key(self) -> FaultKey:
+        """What tells it from other faults."""
+        return self.fault.clause, self.fault.signature
+
+
+class Progress(Protocol):
+    """Hears how an exploration goes on."""
+
+    def ran(self, runs: int) -> None:
+        """So many more runs are over."""
+        ...
+
+    def found(self, found: Found) -> None:
+        """A fault came up for the first time. It is not shrunk yet, and an earlier run may have it as well."""
+        ...
+
+    def shrinking(self, found: Found) -> None:
+        """This fault is made smaller now."""
+        ...
+
+
+class Silence:
+    """Nobody listens."""
+
+    def ran(self, runs: int) -> None:
+        """Nothing."""
+
+    def found(self, found: Found) -> None:
+        """Nothing."""
+
+    def shrinking(self, found: Found) -> None:
+        """Nothing."""
+
+
+@frozen(kw_only=True)
+class Exploration:
+    """What was seen. ``holds`` says how often a clause was exercised and held; ``witnesses`` in how many runs each was reached.
+
+    ``found`` has one shrunk fault for each key, in the order in which the runs came upon them.
+    """
+
+    declaration: Declaration
+    effort: Effort
+    steps: int
+    holds: Counter[ClauseId]
+    hidden: frozenset[ClauseId]
+    witnesses: Counter[str]
+    found: tuple[Found, ...]
+
+
+class _Tally:
+    """Results of runs, put together."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.holds: Counter[ClauseId] = Counter()
+        self.hidden: set[ClauseId] = set()
+        self.witnesses: Counter[str] = Counter()
+        self.found: dict[FaultKey, Found] = {}
+
+    def add(self, run: Run, example: int) -> None:
+        """One more run."""
+        self.steps += run.steps
+        self.holds.update(run.holds)
+        self.hidden |= run.hidden
+        self.witnesses.update(run.witnesses)
+        for fault in run.faults.values():
+            self.keep(Found(fault=fault, run=cut(run, fault), example=example))
+
+    def keep(self, found: Found) -> None:
+        """The earliest step wins, then the earliest run."""
+        other = self.found.get(found.key)
+        if other is None or (found.fault.step, found.example) < (other.fault.step, other.example):
+            self.found[found.key] = found
+
+    def merge(self, other: "_Tally") -> None:
+        """What another process found."""
+        self.steps += other.steps
+        self.holds.update(other.holds)
+        self.hidden |= other.hidden
+        self.witnesses.update(other.witnesses)
+        for found in other.found.values():
+            self.keep(found)
+
+
+def _chunk(source: Source, selection: Selection, effort: Effort, first: int) -> _Tally:
+    tally = _Tally()
+    with source.opened() as subject:
+        for example in range(first, min(first + _CHUNK, effort.examples)):
+            random = Random(f"{effort.seed}:{example}")  # noqa: S311  # a seed that repeats is the point
+            tally.add(walk(subject, random, effort.steps, selection, WITNESSES), example)
+    return tally
+
+
+def _ignore_interrupts() -> None:
+    # The parent hears Ctrl-C and lets the chunks at work end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _chunks(source: Source, selection: Selection, effort: Effort) -> Iterator[_Tally]:
+    firsts = range(0, effort.examples, _CHUNK)
+    workers = min(effort.workers, len(firsts))
+    if workers == 1:
+        for first in firsts:
+            yield _chunk(source, selection, effort, first)
+        return
+    # A forked process would inherit the threads of a progress bar.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
+    try:
+        futures: list[Future[_Tally]] = [
+            pool.submit(_chunk, source, selection, effort, first) for first in firsts
+        ]
+        for future in as_completed(futures):
+            yield future.result()
+    except BrokenProcessPool:
+        raise TargetError("the process of the subject died") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def explore(
+    source: Source, selection: Selection, effort: Effort, progress: Progress | None = None
+) -> Exploration:
+    """Explore, then shrink each fault. Raises `TargetError` if the subject cannot be run."""
+    listener = progress if progress is not None else Silence()
+    declaration = _declaration(source)
+    tally = _Tally()
+    left = effort.examples
+    for chunk in _chunks(source, selection, effort):
+        for found in chunk.found.values():
+            if found.key not in tally.found and _counts(source, found.key):
+                listener.found(found)
+        tally.merge(chunk)
+        listener.ran(min(_CHUNK, left))
+        left -= _CHUNK
+    return Exploration(
+        declaration=declaration,
+        effort=effort,
+        steps=tally.steps,
+        holds=tally.holds,
+        hidden=frozenset(tally.hidden),
+        witnesses=tally.witnesses,
+        found=tuple(_shrunk(source, selection, tally.found, listener)),
+    )
+
+
+def _counts(source: Source, key: FaultKey) -> bool:
+    # Of another implementation the model's verdict stands by itself.
+    return key[0] != ORACLES or source.is_reference
+
+
+def _declaration(source: Source) -> Declaration:
+    with source.opened() as subject:
+        try:
+            GuardedSubject(subject).reset((SessionId("S1"),), Model(name=ModelName("model-1")))
+        except SubjectError as error:
+            raise TargetError(f"the subject cannot be emptied: {error}") from error
+        return subject.declaration
+
+
+def _shrunk(
+    source: Source, selection: Selection, all_found: dict[FaultKey, Found], listener: Progress
+) -> list[Found]:
+    """Each fault with the smallest run. What one fault's shrinking shows of another is used for that one too."""
+    pool = {key: found for key, found in all_found.items() if _counts(source, key)}
+    if not pool:
+        return []
+    shrunk: dict[FaultKey, Found] = {}
+    with source.opened() as subject:
+
+        def attempt(script: Script) -> Run:
+            run = replay(subject, script, selection)
+            for key, fault in run.faults.items():
+                waiting = pool.get(key)
+                if waiting is not None and key not in shrunk and fault.step < waiting.fault.step:
+                    pool[key] = Found(fault=fault, run=cut(run, fault), example=waiting.example)
+            return run
+
+        for key in sorted(pool, key=lambda one: (pool[one].example, pool[one].fault.step, one)):
+            found = pool[key]
+            listener.shrinking(found)
+            smallest = Shrinker(key, attempt).shrink(found.run.script)
+            shrunk[key] = (
+                Found(fault=smallest.faults[key], run=smallest, example=found.example)
+                if smallest is not None
+                else evolve(found, repeats=False)
+            )
+    return list(shrunk.values())

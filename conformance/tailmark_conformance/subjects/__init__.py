@@ -1,0 +1,1 @@
+"""What can be checked, and how it is reached."""
