@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
+from enum import StrEnum
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -116,11 +116,7 @@ def _strict_none(value: object, _: object) -> None:
         raise _FaultError(f"expected null, found {_named(value)}")
 
 
-def _is_enum(target: object) -> bool:
-    return isinstance(target, type) and issubclass(target, Enum)
-
-
-def _structure_enum(value: object, target: type[Enum]) -> Enum:
+def _structure_enum(value: object, target: type[StrEnum]) -> StrEnum:
     members = {member.value: member for member in target}
     if not isinstance(value, str) or value not in members:
         raise _FaultError(f"expected one of {', '.join(map(str, members))}, found {value!r}"[:300])
@@ -279,8 +275,9 @@ def _make_converter() -> Converter:
     converter.register_unstructure_hook_factory(_is_closed_union, unstructure_union)
     converter.register_structure_hook_factory(_is_tuple, structure_tuple)
     converter.register_structure_hook_func(_is_mapping, structure_mapping)
-    converter.register_structure_hook_func(_is_enum, _structure_enum)
     converter.register_structure_hook(str, _strict_text)
+    # An enum here is text as well; without a hook of its own it would be served by the one above.
+    converter.register_structure_hook(StrEnum, _structure_enum)
     # Every whole number of the vocabulary is a count or a size.
     converter.register_structure_hook(int, _strict_natural)
     converter.register_structure_hook(bool, _strict_boolean)
