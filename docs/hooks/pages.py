@@ -1,0 +1,1 @@
+"""The pages of the specification, as Markdown made from its texts and types."""
