@@ -33,13 +33,17 @@ ORACLES: Final = ClauseId("ORACLES")
 """Stands for a step that one oracle admits and the other does not."""
 
 
+SHOULDS: Final = frozenset({ClauseId("BND-4"), ClauseId("BND-9A")})
+"""The clauses that say SHOULD: a subject that does otherwise departs and does not fail."""
+
+
 @frozen(kw_only=True)
 class Selection:
-    """By what steps are judged: these clauses, and the model or not. ``shoulds`` are those of the clauses that are a SHOULD."""
+    """By what steps are judged: these clauses, and the model or not. ``shoulds`` are those clauses that say SHOULD."""
 
     clauses: tuple[ClauseId, ...]
     model: bool = True
-    shoulds: frozenset[ClauseId] = frozenset()
+    shoulds: frozenset[ClauseId] = SHOULDS
 
     @property
     def compares(self) -> bool:
@@ -178,10 +182,11 @@ def run(
     selection: Selection,
     *,
     watched: Collection[str] = (),
+    look_fresh: bool = True,
 ) -> Run:
     """Perform what the source says on the emptied subject, and judge each step.
 
-    ``watched`` are the names of the witnesses to look for. An exception of the subject ends the run with the
+    ``watched`` are the names of the witnesses to look for. ``look_fresh`` as in `Recorder`. An exception of the subject ends the run with the
     fault `CRASH`. Only a run with a fault keeps its trace.
     """
     oracles = _Oracles(subject.declaration, sessions, model, selection)
@@ -189,7 +194,7 @@ def run(
     recorder: Recorder | None = None
     operations: list[Operation] = []
     try:
-        recorder = Recorder(GuardedSubject(subject), sessions=sessions, model=model)
+        recorder = Recorder(GuardedSubject(subject), sessions=sessions, model=model, look_fresh=look_fresh)
         known = Known(recorder.start)
         oracles.start(recorder.start)
         watch = witnesses.Watch(known, watched, reached)
@@ -218,6 +223,8 @@ def walk(
     subject: Subject, random: Random, steps: int, selection: Selection, watched: Collection[str] = ()
 ) -> Run:
     """A run of that many generated operations."""
+    # A fresh process costs a store as much as everything else of a step.
+    look_fresh = chance(random, 0.5)
     sessions = (SessionId("S1"),) if chance(random, 0.5) else (SessionId("S1"), SessionId("S2"))
 
     def source(known: Known) -> Iterator[Operation]:
@@ -225,7 +232,15 @@ def walk(
         for _ in range(steps):
             yield path.next()
 
-    return run(subject, sessions, contents.model(random), source, selection, watched=watched)
+    return run(
+        subject,
+        sessions,
+        contents.model(random),
+        source,
+        selection,
+        watched=watched,
+        look_fresh=look_fresh,
+    )
 
 
 def replay(subject: Subject, script: Script, selection: Selection) -> Run:

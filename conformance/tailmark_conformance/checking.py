@@ -1,0 +1,212 @@
+"""One check from the words of the command line to its report: profiles, settings, and what is shown meanwhile."""
+
+import difflib
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+from attrs import frozen
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from tailmark.identifiers import ClauseId
+from tailmark.judge import PREDICATES
+from tailmark_conformance.examination import CheckReport, examine, selection_of
+from tailmark_conformance.explorers.generated import Effort, Found, explore, processes
+from tailmark_conformance.explorers.runs import MODEL
+from tailmark_conformance.reports.story import tell_operation, tell_outcome
+from tailmark_conformance.subjects.targets import Target, TargetNameError, default_store_dir
+
+DEFAULT_SEED = 0
+"""The seed of a check that names none, so that the same code gets the same check."""
+
+_SHOWN_STEPS = 6
+
+
+class UsageError(Exception):
+    """Something on the command line cannot be used. One line: what, where, what to do."""
+
+
+class Profile(StrEnum):
+    """How much is explored."""
+
+    SMOKE = "smoke"
+    STANDARD = "standard"
+    DEEP = "deep"
+
+
+@frozen(kw_only=True)
+class Size:
+    """So many runs of so many operations."""
+
+    examples: int
+    steps: int
+
+
+SIZES = {
+    Profile.SMOKE: Size(examples=60, steps=50),
+    Profile.STANDARD: Size(examples=800, steps=60),
+    Profile.DEEP: Size(examples=6000, steps=80),
+}
+"""The profiles on the SQLite reference and two cores: smoke takes seconds, standard a minute, deep many."""
+
+
+def clause_named(name: str) -> ClauseId:
+    """The clause of that name, in any case. Raises `UsageError`, which offers the nearest names."""
+    known = [*PREDICATES, MODEL]
+    clause = ClauseId(name.upper())
+    if clause in known:
+        return clause
+    near = difflib.get_close_matches(clause, known, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(near)}?" if near else "`tailmark explain` lists all"
+    raise UsageError(f"unknown clause {name!r}: {hint}")
+
+
+def usable_json_path(path: Path | None) -> None:
+    """Raises `UsageError` for a file that could not be written in the end."""
+    if path is None:
+        return
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"--json {path}: there is no folder {folder}: make it first")
+    if path.is_dir():
+        raise UsageError(f"--json {path}: this is a folder: name a file")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError(f"--json {path}: it cannot be written: name another file")
+
+
+def usable_store_dir(path: Path | None) -> Path:
+    """The folder for stores. Raises `UsageError` if no store could be written there."""
+    folder = path if path is not None else default_store_dir()
+    if not folder.is_dir():
+        raise UsageError(f"--store-dir {folder}: there is no such folder: make it first")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"--store-dir {folder}: it cannot be written ({error.strerror}): name another folder"
+        ) from None
+    return folder
+
+
+@frozen(kw_only=True)
+class Check:
+    """What is to be checked, and how. Build it with `prepare`."""
+
+    target: Target
+    clauses: tuple[ClauseId, ...]
+    profile: Profile
+    effort: Effort
+
+
+def prepare(
+    name: str,
+    *,
+    seed: int,
+    examples: int | None,
+    clauses: Sequence[str],
+    profile: Profile,
+    store_dir: Path | None,
+    workers: int | None = None,
+) -> Check:
+    """Raises `UsageError` for anything that cannot be used."""
+    if seed < 0:
+        raise UsageError(f"--seed {seed}: use a whole number from 0")
+    if examples is not None and examples < 1:
+        raise UsageError(f"--examples {examples}: use a whole number from 1")
+    chosen = tuple(dict.fromkeys(clause_named(clause) for clause in clauses))
+    target = Target(name=name, store_dir=usable_store_dir(store_dir))
+    try:
+        target.check_name()
+    except TargetNameError as error:
+        raise UsageError(str(error)) from None
+    size = SIZES[profile]
+    return Check(
+        target=target,
+        clauses=chosen,
+        profile=profile,
+        effort=Effort(
+            seed=seed,
+            examples=examples if examples is not None else size.examples,
+            steps=size.steps,
+            workers=workers if workers is not None else processes(),
+        ),
+    )
+
+
+def run_check(check: Check, console: Console, bar: Console) -> CheckReport:
+    """Perform a check. ``bar`` shows how far it is, if it is a terminal. Raises `TargetError` if the subject cannot be run."""
+    began = time.monotonic()
+    selection = selection_of(check.clauses)
+    with _listening(check, console, bar) as listener:
+        exploration = explore(check.target, selection, check.effort, listener)
+    return examine(
+        exploration,
+        selection,
+        subject=check.target.name,
+        profile=check.profile.value,
+        seconds=time.monotonic() - began,
+        store_dir=check.target.store_dir if check.target.stores_files else None,
+    )
+
+
+@contextmanager
+def _listening(check: Check, console: Console, bar: Console) -> Iterator["_Listener"]:
+    if not bar.is_terminal:
+        yield _Listener(console, None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=bar, transient=True) as progress:
+        progress.add_task(check.target.name, total=check.effort.examples)
+        yield _Listener(progress.console if bar is console else console, progress)
+
+
+class _Listener:
+    """Moves the bar, and tells of the first fault at once."""
+
+    def __init__(self, console: Console, progress: Progress | None) -> None:
+        self._console = console
+        self._progress = progress
+        self._told = False
+
+    def ran(self, runs: int) -> None:
+        """Move on."""
+        if self._progress is not None:
+            self._progress.advance(self._progress.task_ids[0], runs)
+
+    def found(self, found: Found) -> None:
+        """The first fault is told as it is; shrinking takes its time."""
+        if self._told:
+            return
+        self._told = True
+        for line in _first_lines(found):
+            self._console.print(Text(line), soft_wrap=True)
+
+    def shrinking(self, found: Found) -> None:
+        """Say what takes so long."""
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], description=f"shrinking {found.fault.clause}")
+
+
+def _first_lines(found: Found) -> Iterator[str]:
+    yield f"{found.fault.clause} is broken in run {found.example}, step {found.fault.step + 1}: {found.fault.text}"
+    steps = found.run.trace.steps if found.run.trace is not None else ()
+    if len(steps) > _SHOWN_STEPS:
+        yield f"  … {len(steps) - _SHOWN_STEPS} steps before"
+    for step in steps[-_SHOWN_STEPS:]:
+        yield f"  {tell_operation(step.operation)}"
+        yield f"     → {tell_outcome(step.outcome)}"
+    yield "The smallest run follows when all runs are over."
+    yield ""

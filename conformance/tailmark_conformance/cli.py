@@ -1,0 +1,206 @@
+"""The command line: `tailmark check`, `tailmark explain`, `tailmark audit`.
+
+Exit codes: 0 conforms, 1 does not, 2 usage, 3 the subject could not be run, 4 an error of the suite,
+130 interrupted.
+"""
+
+import io
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+from tailmark import json_form
+from tailmark_conformance.checking import (
+    DEFAULT_SEED,
+    Profile,
+    UsageError,
+    clause_named,
+    prepare,
+    run_check,
+    usable_json_path,
+)
+from tailmark_conformance.recorded.audit import audit_files, exit_code
+from tailmark_conformance.recorded.audit_text import print_report as print_audit
+from tailmark_conformance.reports.explanation import explanation_lines, list_lines
+from tailmark_conformance.reports.json_report import report_bytes
+from tailmark_conformance.reports.terminal import print_report
+from tailmark_conformance.subjects.targets import TargetError
+
+
+class Exit(IntEnum):
+    """What the process answers."""
+
+    CONFORMS = 0
+    DOES_NOT = 1
+    USAGE = 2
+    NOT_RUN = 3
+    SUITE_ERROR = 4
+    INTERRUPTED = 130
+
+
+_WIDTH = 120
+
+app = App(
+    name="tailmark",
+    help="Checks the context compaction of LLM agents against an executable specification.",
+    version=version("tailmark"),
+    result_action="return_value",
+)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    # Where nobody looks at a terminal, lines are not to be broken at 80.
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+
+
+def _write_json(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise UsageError(
+            f"--json {path}: it cannot be written ({error.strerror}): name another file"
+        ) from None
+
+
+@app.command
+def check(
+    target: str,
+    *,
+    json: Path | None = None,
+    seed: int = DEFAULT_SEED,
+    examples: int | None = None,
+    clause: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
+    profile: Profile = Profile.STANDARD,
+    store_dir: Path | None = None,
+    workers: int | None = None,
+) -> int:
+    """Drive an implementation through generated histories and judge every step.
+
+    Parameters
+    ----------
+    target
+        ``reference`` (the SQLite store), ``reference:model`` (the pure model), or ``module:attribute``: a
+        Python callable that returns a subject.
+    json
+        Write the report to this file as well.
+    seed
+        The same seed on the same code makes the same check.
+    examples
+        How many histories, instead of the profile's number.
+    clause
+        Judge by this clause alone; give it again for more. ``MODEL`` is the second oracle.
+    profile
+        How much is explored.
+    store_dir
+        Where stores are written; in memory unless told otherwise, where the machine has a file system there.
+    workers
+        How many processes; as many as the machine runs at once unless told otherwise. The result is the same.
+    """
+    usable_json_path(json)
+    if workers is not None and workers < 1:
+        raise UsageError(f"--workers {workers}: use a whole number from 1")
+    prepared = prepare(
+        target,
+        seed=seed,
+        examples=examples,
+        clauses=clause,
+        profile=profile,
+        store_dir=store_dir,
+        workers=workers,
+    )
+    console = _console()
+    report = run_check(prepared, console, _console(stderr=True))
+    print_report(report, console)
+    if json is not None:
+        _write_json(json, report_bytes(report))
+    return Exit.CONFORMS if report.conforms else Exit.DOES_NOT
+
+
+@app.command
+def explain(clause: str | None = None) -> int:
+    """Tell what a clause says, why, and show its example. Without a clause, list all.
+
+    Parameters
+    ----------
+    clause
+        The clause's id, such as ``TREE-1``.
+    """
+    lines = explanation_lines(clause_named(clause)) if clause is not None else list_lines()
+    console = _console()
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+    return Exit.CONFORMS
+
+
+@app.command
+def audit(*files: Path, json: Path | None = None) -> int:
+    """Read recorded sessions and judge what they show.
+
+    Parameters
+    ----------
+    files
+        Session files of pi (format version 1) or Claude Code, plain or gzip. They are only read.
+    json
+        Write the report to this file as well.
+    """
+    if not files:
+        raise UsageError("audit: no file given: name at least one recorded session")
+    usable_json_path(json)
+    with _bytes_bar(_console(stderr=True)) as progress:
+        report = audit_files(files, progress)
+    print_audit(report, _console())
+    if json is not None:
+        _write_json(json, json_form.dumps(report) + b"\n")
+    return exit_code(report)
+
+
+@contextmanager
+def _bytes_bar(console: Console) -> Iterator[Callable[[int, int], None] | None]:
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("reading")
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Run the command line and answer the exit code. ``tokens`` are the process's own arguments unless given."""
+    # A terminal that cannot show a character shows another in its place; that is no reason to stop.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        result = app(tokens, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        return _complain(" ".join(str(error).split()), Exit.USAGE)
+    except UsageError as error:
+        return _complain(str(error), Exit.USAGE)
+    except TargetError as error:
+        return _complain(f"the subject could not be run: {error}", Exit.NOT_RUN)
+    except KeyboardInterrupt:
+        return _complain("interrupted", Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough.
+        sys.stderr.close()
+        return Exit.DOES_NOT
+    except Exception:  # noqa: BLE001  # whatever is left is the suite's own fault, and says so
+        traceback.print_exc()
+        return _complain("this is an error of the suite, not of the subject", Exit.SUITE_ERROR)
+    return int(result) if isinstance(result, int) else Exit.CONFORMS
+
+
+def _complain(line: str, code: Exit) -> int:
+    sys.stderr.write(f"tailmark: {line}\n")
+    return code

@@ -1,0 +1,149 @@
+"""Turns what an exploration saw into a verdict for each clause, and into one report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+from tailmark.catalogue import CATALOGUE, Level
+
+from tailmark.declarations import Capability, Declaration, Deviation
+from tailmark.identifiers import ClauseId
+from tailmark.judge import PREDICATES
+from tailmark_conformance.explorers.generated import Exploration, Found
+from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES, Selection
+from tailmark_conformance.verdicts import Verdict
+
+
+@frozen(kw_only=True)
+class ClauseReport:
+    """One clause: its verdict, how often it was exercised, and the fault if there is one.
+
+    `MODEL` and `CRASH` stand in the list as well, with the level MUST and without a capability.
+    """
+
+    id: ClauseId
+    level: Level
+    capability: Capability | None
+    verdict: Verdict
+    exercised: int
+    found: Found | None = None
+    deviation: Deviation | None = None
+
+
+@frozen(kw_only=True)
+class CheckReport:
+    """What a check has to say. ``seconds`` is all that differs between two checks of the same code with the same seed."""
+
+    subject: str
+    profile: str
+    declaration: Declaration
+    seed: int
+    examples: int
+    steps: int
+    seconds: float
+    store_dir: Path | None
+    clauses: tuple[ClauseReport, ...]
+    disagreements: tuple[Found, ...]
+    witnesses: Mapping[str, int]
+
+    @property
+    def conforms(self) -> bool:
+        """Whether no clause says otherwise, and the oracles agree."""
+        return not self.disagreements and all(clause.verdict.conforms for clause in self.clauses)
+
+    @property
+    def failing(self) -> tuple[ClauseReport, ...]:
+        """The clauses that make it not conform."""
+        return tuple(clause for clause in self.clauses if not clause.verdict.conforms)
+
+
+def selection_of(chosen: Sequence[ClauseId] = ()) -> Selection:
+    """What to judge by: everything, or the chosen clauses (`MODEL` may be among them)."""
+    return Selection(
+        clauses=tuple(clause for clause in PREDICATES if not chosen or clause in chosen),
+        model=not chosen or MODEL in chosen,
+    )
+
+
+def examine(
+    exploration: Exploration,
+    selection: Selection,
+    *,
+    subject: str,
+    profile: str,
+    seconds: float,
+    store_dir: Path | None,
+) -> CheckReport:
+    """The report of an exploration."""
+    found = {one.fault.clause: one for one in exploration.found if one.fault.clause != ORACLES}
+    clauses = [_clause_report(clause, exploration, found.get(clause)) for clause in selection.clauses]
+    if selection.model:
+        clauses.append(
+            ClauseReport(
+                id=MODEL,
+                level=Level.MUST,
+                capability=None,
+                verdict=_broken(found[MODEL], Verdict.FAIL) if MODEL in found else Verdict.PASS,
+                exercised=exploration.holds[MODEL],
+                found=found.get(MODEL),
+            )
+        )
+    clauses.extend(
+        ClauseReport(
+            id=CRASH,
+            level=Level.MUST,
+            capability=None,
+            verdict=_broken(one, Verdict.CRASH),
+            exercised=0,
+            found=one,
+        )
+        for one in exploration.found
+        if one.fault.clause == CRASH
+    )
+    return CheckReport(
+        subject=subject,
+        profile=profile,
+        declaration=exploration.declaration,
+        seed=exploration.effort.seed,
+        examples=exploration.effort.examples,
+        steps=exploration.steps,
+        seconds=seconds,
+        store_dir=store_dir,
+        clauses=tuple(clauses),
+        disagreements=tuple(one for one in exploration.found if one.fault.clause == ORACLES),
+        witnesses=dict(sorted(exploration.witnesses.items())),
+    )
+
+
+def _broken(found: Found, verdict: Verdict) -> Verdict:
+    return verdict if found.repeats else Verdict.FLAKY
+
+
+def _clause_report(clause: ClauseId, exploration: Exploration, found: Found | None) -> ClauseReport:
+    known = CATALOGUE[clause]
+    declaration = exploration.declaration
+    deviation = next((one for one in declaration.deviations if one.clause == clause), None)
+    exercised = exploration.holds[clause]
+    if known.capability not in declaration.capabilities:
+        verdict, found = Verdict.NOT_DECLARED, None
+    elif found is not None and deviation is not None:
+        verdict = Verdict.DEVIATES
+    elif found is not None and known.level is Level.SHOULD:
+        verdict = Verdict.DEPARTS
+    elif found is not None:
+        verdict = _broken(found, Verdict.FAIL)
+    elif exercised:
+        verdict = Verdict.PASS
+    elif clause in exploration.hidden:
+        verdict = Verdict.NOT_DECLARED
+    else:
+        verdict = Verdict.UNTESTABLE
+    return ClauseReport(
+        id=clause,
+        level=known.level,
+        capability=known.capability,
+        verdict=verdict,
+        exercised=exercised,
+        found=found,
+        deviation=deviation,
+    )
