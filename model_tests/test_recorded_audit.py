@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import json
 import tracemalloc
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -26,17 +25,18 @@ from recorded_logs import (
 )
 from tailmark import json_form
 from tailmark.judge import PREDICATES
+from tailmark_conformance.recorded import audit
 from tailmark_conformance.recorded.audit import (
-    MEMORY_BASE,
-    MEMORY_PER_MESSAGE,
     OBSERVABLE,
     AuditReport,
     AuditVerdict,
     FileReport,
     audit_files,
     exit_code,
+    memory_of,
 )
 from tailmark_conformance.recorded.audit_text import SHOWN_FINDINGS, print_report
+from tailmark_conformance.recorded.importing import Tally
 
 _SETTINGS = settings(
     derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -54,10 +54,10 @@ def _found(file: FileReport) -> list[tuple[str, int | None]]:
     return [(finding.clause, finding.line) for finding in file.findings]
 
 
-def _printed(report: AuditReport) -> str:
+def _printed(report: AuditReport, *, terminal: bool = False) -> str:
     output = StringIO()
-    print_report(report, Console(file=output, width=200))
-    return output.getvalue()
+    print_report(report, Console(file=output, width=200, force_terminal=terminal, color_system=None))
+    return "".join(f"{line.rstrip()}\n" for line in output.getvalue().splitlines())
 
 
 def _verdicts(file: FileReport) -> dict[str, AuditVerdict]:
@@ -153,7 +153,7 @@ class TestUnusableInput:
     """Each file that is no session gets one clear line, and the others are audited all the same."""
 
     @pytest.fixture
-    def problems(self, tmp_path: Path) -> Iterator[dict[str, str]]:
+    def problems(self, tmp_path: Path) -> dict[str, str]:
         contents = {
             "empty": b"",
             "binary": bytes(range(256)) * 20,
@@ -170,7 +170,7 @@ class TestUnusableInput:
             (tmp_path / name).write_bytes(content)
         names = [*contents, ".", "nowhere"]
         report = audit_files([tmp_path / name for name in names])
-        yield {name: file.problem or "" for name, file in zip(names, report.files, strict=True)}
+        return {name: file.problem or "" for name, file in zip(names, report.files, strict=True)}
 
     def test_what_each_says(self, problems: dict[str, str], tmp_path: Path) -> None:
         reads = ". This reads the pi coding agent's session format 1 and Claude Code's sessions"
@@ -284,8 +284,9 @@ class TestReport:
         assert claude["findings"][0].keys() == {"clause", "line", "node", "text"}
         assert nowhere["problem"].endswith("check the path")
 
-    def test_what_is_printed(self, tmp_path: Path) -> None:
-        printed = _printed(self._report(tmp_path))
+    @pytest.mark.parametrize("terminal", [True, False])
+    def test_what_is_printed(self, tmp_path: Path, terminal: bool) -> None:
+        printed = _printed(self._report(tmp_path), terminal=terminal)
         for expected in (
             f"{tmp_path / 'pi'}: pi coding agent, format version 1\n",
             "  5 messages in 2 turns, 1 tool call, 0 results, 7 lines\n",
@@ -326,7 +327,7 @@ class TestReport:
         printed = _printed(report)
         assert len(report.files[0].findings) == SHOWN_FINDINGS + 3
         assert printed.count("DMG-1 at") == SHOWN_FINDINGS
-        assert "and 3 more; --json FILE writes them all" in printed
+        assert "and 3 more; --json FILE writes up to 10,000" in printed
 
     def test_exit_codes(self, tmp_path: Path) -> None:
         sound = write(tmp_path / "sound", _TWO_TURNS)
@@ -344,8 +345,33 @@ class TestReport:
         assert seen[-1] == (total, total)
 
 
+def test_a_log_of_more_than_fits_is_judged_up_to_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "MOST_MEMORY", 10 * 1024**2)
+    path = write(tmp_path / "log", [HEADER, *(pi_user() for _ in range(12_000))])
+    report = audit_files([path])
+    (file,) = report.files
+    assert file.problem == (
+        f"{path}: holds more than fits 10 MiB; it was judged up to line 10241; split it to have the rest judged"
+    )
+    assert 10_000 < file.messages < 10_300
+    assert exit_code(report) == 2
+    assert file.problem in _printed(report)
+
+
+def test_more_findings_than_are_kept_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MOST_FINDINGS", 5)
+    path = tmp_path / "log"
+    path.write_bytes(lines_of(_TWO_TURNS) + b"junk\n" * 8)
+    report = audit_files([path])
+    (file,) = report.files
+    assert (len(file.findings), file.more_findings, file.damaged_lines) == (5, 3, 8)
+    assert _printed(report).endswith("8 findings in 1 session\n")
+
+
 def test_memory_depends_on_the_messages_and_not_on_their_length(tmp_path: Path) -> None:
-    """A few MB of log stay within what is stated; the base is what the process takes before."""
+    """A few MB of log stay within what is stated, beside one line as it is read."""
     path = tmp_path / "log"
     turns = 300
     with path.open("wb") as file:
@@ -363,5 +389,10 @@ def test_memory_depends_on_the_messages_and_not_on_their_length(tmp_path: Path) 
     finally:
         tracemalloc.stop()
     assert report.messages == turns * 7
-    assert peak < report.messages * MEMORY_PER_MESSAGE + 1024**2
-    assert peak < MEMORY_BASE
+    counted = Tally(
+        messages=report.messages,
+        tool_calls=report.tool_calls,
+        tool_results=report.tool_results,
+        other_records=report.other_records,
+    )
+    assert peak < memory_of(counted) + 1024**2

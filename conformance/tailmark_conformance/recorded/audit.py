@@ -4,7 +4,8 @@ Which finding comes from where: damage (DMG-1) comes from reading and importing,
 predicates that judge live implementations. A predicate is asked only where a log is evidence for its clause:
 `OBSERVABLE` lists these clauses. The others are `not-observed`, because the importer itself fills in what they speak of.
 
-Memory: `MEMORY_BASE` and `MEMORY_PER_MESSAGE`, and up to eight times the longest line while it is read.
+Memory: `MEMORY_BASE`, what `memory_of` answers, and up to eight times the longest line while it is read. An audit
+stops where `MOST_MEMORY` would be passed, and says so.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,29 +27,29 @@ from tailmark_conformance.recorded.importing import (
     ImportedStep,
     Importer,
     TakenOver,
+    Tally,
 )
 from tailmark_conformance.recorded.reading import BadLine, Progress, UnusableError, read_records
 from tailmark_conformance.recorded.records import clean
 
-MEMORY_BASE = 80 * 1024 * 1024
+MEMORY_BASE = 80 * 1024**2
 """Bytes that an audit takes with nothing read."""
-MEMORY_PER_MESSAGE = 2 * 1024
-"""Bytes that a message of the log takes, however long it is."""
+MOST_MEMORY = 1024**3
+"""Bytes that what was read may take."""
+MOST_FINDINGS = 10_000
+"""So many findings of a file are kept; the others are counted."""
+
+
+def memory_of(tally: Tally) -> int:
+    """Bytes that what was counted takes at most, however long the texts are."""
+    heavy = tally.messages + tally.tool_calls + tally.tool_results
+    return 1024 * heavy + 320 * tally.other_records
+
 
 OBSERVABLE: frozenset[ClauseId] = frozenset(
-    ClauseId(clause)
-    for clause in (
-        "TREE-11",  # calls and results are written down as the agent took them
-        "BND-1",
-        "BND-2",
-        "BND-7",
-        "BND-8",
-        "CHK-4",
-        "TRG-14",
-        "CMT-3",
-    )
+    ClauseId(clause) for clause in ("TREE-11", "BND-1", "BND-2", "BND-7", "BND-8", "TRG-14", "CMT-3")
 )
-"""The clauses for which a log is evidence: of what the agent accepted, and where it put its checkpoints."""
+"""The clauses for which a log is evidence: which results the agent took, and where and when it made its checkpoints."""
 
 
 class AuditVerdict(StrEnum):
@@ -73,11 +74,14 @@ class ClauseReport:
 
 @frozen(kw_only=True)
 class FileReport:
-    """What one file says. ``problem`` is why nothing could be read; then all else is empty.
+    """What one file says.
+
+    ``problem`` is why it was not judged, or not to its end. Without a ``format`` nothing could be read, and all else is empty.
 
     ``messages``, ``tool_calls`` and ``tool_results`` count what the log holds; ``turns`` those that were opened;
     ``branches`` the ends of its tree; ``sessions`` its conversations, subagents included. ``other_records`` say
-    nothing of a conversation. ``abandoned`` are calls that never got a result.
+    nothing of a conversation. ``abandoned`` are calls that never got a result. ``findings`` are by line; ``more_findings``
+    were made beyond `MOST_FINDINGS`.
     """
 
     path: str
@@ -97,6 +101,7 @@ class FileReport:
     abandoned: tuple[AbandonedCall, ...]
     checkpoints: tuple[CheckpointFacts, ...]
     findings: tuple[Finding, ...]
+    more_findings: int
     clauses: tuple[ClauseReport, ...]
 
 
@@ -162,6 +167,7 @@ def audit_file(path: Path, progress: Progress | None = None) -> FileReport:
             abandoned=(),
             checkpoints=(),
             findings=(),
+            more_findings=0,
             clauses=(),
         )
 
@@ -195,6 +201,8 @@ class _Audit:
     _judge: Judge = field(init=False)
     _counts: dict[ClauseId, _Counts] = field(init=False)
     _findings: list[Finding] = field(factory=list)
+    _more_findings: int = 0
+    _damage: int = 0
     _checkpoints: list[CheckpointFacts] = field(factory=list)
     _abandoned: list[AbandonedCall] = field(factory=list)
 
@@ -205,20 +213,27 @@ class _Audit:
 
     def run(self, path: Path, progress: Progress | None) -> FileReport:
         lines = damaged = 0
+        problem = None
         for line in read_records(path, progress):
             lines = line.number
             if isinstance(line, BadLine):
                 damaged += 1
                 self._importer.lost_line(line.number)
-                self._findings.append(Finding(clause=DAMAGE, line=line.number, node=None, text=line.text))
+                self._find(Finding(clause=DAMAGE, line=line.number, node=None, text=line.text))
             else:
                 self._take(self._importer.feed(line.number, line.fields))
+            if memory_of(self._importer.tally) > MOST_MEMORY:
+                problem = (
+                    f"{path}: holds more than fits {MOST_MEMORY // 1024**2} MiB; it was judged up to "
+                    f"line {line.number}; split it to have the rest judged"
+                )
+                break
         self._take(self._importer.finish())
         tally = self._importer.tally
         return FileReport(
             path=clean(str(path)),
             format=self._importer.format,
-            problem=None,
+            problem=clean(problem) if problem is not None else None,
             lines=lines,
             damaged_lines=damaged,
             other_records=tally.other_records,
@@ -233,12 +248,13 @@ class _Audit:
             abandoned=tuple(self._abandoned),
             checkpoints=tuple(self._checkpoints),
             findings=tuple(sorted(self._findings, key=_position)),
+            more_findings=self._more_findings,
             clauses=self._clauses(),
         )
 
     def _clauses(self) -> tuple[ClauseReport, ...]:
-        damage = sum(finding.clause == DAMAGE for finding in self._findings)
-        counts = {**self._counts, DAMAGE: _Counts(holds=self._importer.tally.messages, violated=damage)}
+        damage = _Counts(holds=self._importer.tally.messages, violated=self._damage)
+        counts = {**self._counts, DAMAGE: damage}
         return tuple(
             ClauseReport(
                 clause=clause,
@@ -259,7 +275,7 @@ class _Audit:
                 case TakenOver(change=change):
                     self._judge.start(change)
                 case Finding():
-                    self._findings.append(one)
+                    self._find(one)
                 case AbandonedCall():
                     self._abandoned.append(one)
                 case CheckpointFacts():
@@ -268,7 +284,7 @@ class _Audit:
     def _judged(self, step: ImportedStep, judgement: Judgement) -> None:
         self._counts[judgement.clause].add(judgement.verdict)
         if judgement.verdict is StepVerdict.VIOLATED:
-            self._findings.append(
+            self._find(
                 Finding(
                     clause=judgement.clause,
                     line=step.line,
@@ -276,6 +292,13 @@ class _Audit:
                     text=judgement.text,
                 )
             )
+
+    def _find(self, finding: Finding) -> None:
+        self._damage += finding.clause == DAMAGE
+        if len(self._findings) < MOST_FINDINGS:
+            self._findings.append(finding)
+        else:
+            self._more_findings += 1
 
 
 def _position(finding: Finding) -> tuple[int, ClauseId]:

@@ -4,14 +4,20 @@ from collections.abc import Iterable, Iterator
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
-from tailmark_conformance.recorded.audit import AuditReport, AuditVerdict, ClauseReport, FileReport
+from tailmark_conformance.recorded.audit import (
+    MOST_FINDINGS,
+    OBSERVABLE,
+    AuditReport,
+    AuditVerdict,
+    ClauseReport,
+    FileReport,
+)
 from tailmark_conformance.recorded.importing import CheckpointFacts, Finding, Format
 
 SHOWN_FINDINGS = 50
-"""So many findings of a file are printed; the JSON report has them all."""
+"""So many findings of a file are printed; the JSON report has more."""
 
 _NAMES = {Format.PI_1: "pi coding agent, format version 1", Format.CLAUDE_CODE: "Claude Code"}
 _STYLES = {AuditVerdict.HOLDS: "green", AuditVerdict.VIOLATED: "red", AuditVerdict.NOT_OBSERVED: "dim"}
@@ -28,9 +34,9 @@ def print_report(report: AuditReport, console: Console) -> None:
 def _print_file(file: FileReport, console: Console) -> None:
     if file.problem is not None:
         _line(console, file.problem, style="red")
+    if file.format is None:
         return
-    name = _NAMES[file.format] if file.format is not None else ""
-    _line(console, f"{file.path}: {name}", style="bold")
+    _line(console, f"{file.path}: {_NAMES[file.format]}", style="bold")
     for line in _contents(file):
         _line(console, line, indent=2)
     for checkpoint in file.checkpoints:
@@ -39,9 +45,9 @@ def _print_file(file: FileReport, console: Console) -> None:
     console.print()
     for finding in file.findings[:SHOWN_FINDINGS]:
         _print_finding(finding, console)
-    more = len(file.findings) - SHOWN_FINDINGS
-    if more > 0:
-        _line(console, f"and {more:,} more; --json FILE writes them all", indent=2)
+    more = max(0, len(file.findings) - SHOWN_FINDINGS) + file.more_findings
+    if more:
+        _line(console, f"and {more:,} more; --json FILE writes up to {MOST_FINDINGS:,}", indent=2)
     if not file.findings:
         _line(console, "nothing was found", indent=2, style="green")
     console.print()
@@ -75,9 +81,6 @@ def _print_checkpoint(checkpoint: CheckpointFacts, console: Console) -> None:
     trigger = checkpoint.trigger.value if checkpoint.trigger is not None else "not told by the log"
     kind = "refresh at" if checkpoint.refresh else "checkpoint at"
     _line(console, f"{kind} line {checkpoint.line} ({checkpoint.node})", indent=2, style="bold")
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
     for key, value in (
         ("trigger", trigger),
         ("place", _place(checkpoint)),
@@ -85,8 +88,7 @@ def _print_checkpoint(checkpoint: CheckpointFacts, console: Console) -> None:
         ("kept", _kept(checkpoint)),
         ("open calls", ", ".join(checkpoint.open_calls) or "none"),
     ):
-        table.add_row(key, _text(value))
-    console.print(Padding(table, (0, 0, 0, 4)))
+        _line(console, f"{key:<10}  {value}", indent=4)
 
 
 def _place(checkpoint: CheckpointFacts) -> str:
@@ -119,25 +121,35 @@ def _print_finding(finding: Finding, console: Console) -> None:
 
 
 def _print_clauses(clauses: Iterable[ClauseReport], console: Console) -> None:
-    table = Table.grid(padding=(0, 2))
-    unseen = []
+    unseen, beyond = [], 0
     for clause in clauses:
-        if clause.verdict is AuditVerdict.NOT_OBSERVED:
+        if clause.verdict is not AuditVerdict.NOT_OBSERVED:
+            row = f"{clause.clause:<7}  {clause.verdict.value:<8}  {_times(clause)}"
+            _line(console, row, indent=2, style=_STYLES[clause.verdict])
+        elif clause.clause in OBSERVABLE:
             unseen.append(clause.clause)
-            continue
-        table.add_row(
-            clause.clause,
-            Text(clause.verdict.value, style=_STYLES[clause.verdict]),
-            f"held {_count(clause.holds, 'time')}" + (f", violated {clause.violated:,}" if clause.violated else ""),
-        )
-    console.print(Padding(table, (0, 0, 0, 2)))
-    if unseen:
-        _line(console, f"not-observed: {', '.join(unseen)}", indent=2, style="dim")
+        else:
+            beyond += 1
+    named = f"{', '.join(unseen)}, and " if unseen else ""
+    _line(
+        console,
+        f"not-observed: {named}{_count(beyond, 'clause')} that a log cannot show",
+        indent=2,
+        style="dim",
+    )
+
+
+def _times(clause: ClauseReport) -> str:
+    held = f"held {_count(clause.holds, 'time')}"
+    if not clause.violated:
+        return held
+    violated = f"violated {_count(clause.violated, 'time')}"
+    return f"{violated}, {held}" if clause.holds else violated
 
 
 def _closing(report: AuditReport) -> str:
-    findings = sum(len(file.findings) for file in report.files)
-    unread = sum(file.problem is not None for file in report.files)
+    findings = sum(len(file.findings) + file.more_findings for file in report.files)
+    unread = sum(file.format is None for file in report.files)
     text = f"{_count(findings, 'finding')} in {_count(len(report.files) - unread, 'session')}"
     return f"{text}; {_count(unread, 'file')} could not be read" if unread else text
 
@@ -154,4 +166,9 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def _line(console: Console, text: str, *, indent: int = 0, style: str = "") -> None:
-    console.print(Padding(_text(text, style), (0, 0, 0, indent)))
+    line = _text(text, style)
+    if console.is_terminal:
+        console.print(Padding(line, (0, 0, 0, indent), expand=False))
+    else:
+        # Whole lines for files and other programs.
+        console.print(Text(" " * indent) + line, soft_wrap=True)
