@@ -1,0 +1,703 @@
+"""Predicates of the chapter on the commit: a compaction becomes durable as a whole, or leaves nothing."""
+
+from typing import TypeAlias
+
+from attrs import evolve
+
+from tailmark.declarations import Field, RefreshReading
+from tailmark.identifiers import SessionId
+from tailmark.messages import Reasoning, Text, ToolCall
+from tailmark.operations import BeginCompaction, CancelCompaction, CommitCompaction, Preview, Restart
+from tailmark.outcomes import (
+    Cancelled,
+    Committed,
+    Failed,
+    FailureReason,
+    More,
+    Noop,
+    NoopReason,
+    Outcome,
+    RefusalCode,
+    Refused,
+    Skipped,
+    Stale,
+)
+from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, SummaryFailure
+from tailmark.rules.answers import is_about_the_store, name_of
+from tailmark.rules.changes import altered, any_change, in_both, is_checkpoint, session_of, shown_outcome
+from tailmark.rules.compactions import (
+    Chosen,
+    asked_plan,
+    covered_by,
+    latest_summary,
+    names_present_place,
+    new_checkpoints,
+    place_of,
+    present_place,
+)
+from tailmark.rules.scene import HiddenFieldError, Mark, Scene, latest_checkpoint
+from tailmark.rules.verdicts import HOLDS, KnownPlan, Result, Seen, Violated, holds_if
+from tailmark.views import Change, SessionView
+
+_Wanted: TypeAlias = Outcome | None
+
+
+def _commits(seen: Seen) -> CommitCompaction | None:
+    """A commit on a known session that the store took up; what is asked of an unknown one is OUT-2's."""
+    operation = seen.operation
+    if not isinstance(operation, CommitCompaction) or is_about_the_store(seen.outcome):
+        return None
+    return operation if seen.before.knows_session(operation.plan.session) else None
+
+
+def _known(seen: Seen, operation: CommitCompaction) -> KnownPlan | None:
+    return seen.known_plan(operation.plan.session, operation.plan.id)
+
+
+# What a commit must answer -------------------------------------------------------------------------------
+
+
+def _before_the_plan(seen: Seen, operation: CommitCompaction) -> _Wanted:
+    """The answer that comes before the plan's contents are looked at; ``None`` if none of them applies."""
+    scene, plan = seen.before, seen.plan(operation.plan)
+    known = _known(seen, operation)
+    if known is not None and known.cancelled:
+        return Cancelled()
+    leaf = scene.leaf(plan.session)
+    if leaf != plan.leaf or scene.revision(plan.session) != plan.revision:
+        return Stale(leaf=leaf, revision=scene.revision(plan.session))
+    if not scene.is_stable(plan.session):
+        return _skipped(scene, plan.session)
+    if known is not None and known.ended:
+        return Refused(code=RefusalCode.SPENT)
+    return None
+
+
+def _skipped(scene: Scene, session: SessionId) -> Skipped:
+    return Skipped(
+        open_calls=tuple(known.call for known in scene.open_calls(session)),
+        answer_running=scene.running(session) is not None,
+    )
+
+
+def _brought(seen: Seen, plan: Plan, branch: Mark) -> Chosen:
+    return Chosen(
+        scene=seen.before,
+        branch=branch,
+        previous=latest_checkpoint(branch),
+        first_kept=plan.first_kept,
+        trigger=plan.trigger,
+        place=place_of(branch, plan.first_kept),
+        present=present_place(seen.before, branch),
+        written=None,
+    )
+
+
+def _contradiction(seen: Seen, plan: Plan) -> str | None:
+    """In what a plan contradicts the state, whatever its trigger and model; ``None`` if in nothing."""
+    branch = seen.before.end(plan.session)
+    if branch is None:
+        return "an empty branch"
+    chosen = _brought(seen, plan, branch)
+    if plan.base != branch.id:
+        return f"the base {plan.base}"
+    if plan.previous_checkpoint != (chosen.previous.id if chosen.previous is not None else None):
+        return f"the checkpoint before, {plan.previous_checkpoint}"
+    if plan.previous_summary != latest_summary(chosen):
+        return "the previous summary"
+    if chosen.place is None:
+        return f"the place before {plan.first_kept}"
+    if chosen.present is None:
+        return None  # a damaged checkpoint: its place cannot be told
+    if not names_present_place(chosen, plan.old_first_kept):
+        return f"the old place before {plan.old_first_kept}"
+    if chosen.place < chosen.present:
+        return f"a place before the present one, {plan.first_kept}"
+    covered = covered_by(chosen)
+    if plan.excluded != covered:
+        return "the covered messages"
+    if plan.refresh != (chosen.previous is not None and chosen.place == chosen.present):
+        return "whether it is a refresh"
+    return _request_contradiction(seen, plan)
+
+
+def _request_contradiction(seen: Seen, plan: Plan) -> str | None:
+    request = plan.request
+    if request is None:
+        verbatim = seen.declaration.readings.refresh is RefreshReading.VERBATIM
+        return None if plan.refresh and verbatim else "a missing request"
+    if request.previous_summary != plan.previous_summary or request.messages != plan.excluded:
+        return "the request"
+    if request.instructions != plan.instructions:
+        return "the request's instructions"
+    return None
+
+
+def _as_begun(brought: Plan, begun: Plan) -> bool:
+    """Whether two plans on the same terms are the same, instructions aside: those are the plan's own."""
+    request = brought.request
+    if request is not None:
+        request = evolve(request, instructions=begun.request.instructions if begun.request else None)
+    return evolve(brought, instructions=begun.instructions, request=request) == begun
+
+
+def _forged(seen: Seen, operation: CommitCompaction) -> str | None:
+    """In what a brought plan is not what the state determines; ``None`` if in nothing that is certain."""
+    brought, known = seen.plan(operation.plan), _known(seen, operation)
+    if known is None:
+        return "a plan that this process did not begin"
+    if (brought.request is None) != (operation.reply is None):
+        return "a reply without a request" if brought.request is None else "a request without a reply"
+    begun = known.plan
+    if brought == begun:
+        return None
+    contradiction = _contradiction(seen, brought)
+    if contradiction is not None:
+        return contradiction
+    terms = (begun.leaf, begun.revision, begun.trigger, begun.model)
+    if terms == (brought.leaf, brought.revision, brought.trigger, brought.model):
+        return None if _as_begun(brought, begun) else "another place, range, request or size than was begun"
+    return None
+
+
+def _failure(reply: SummariserReply | None) -> tuple[FailureReason, ...]:
+    """The reasons that may be given for an unusable reply; empty for a usable one."""
+    if reply is None:
+        return ()
+    if isinstance(reply, SummaryFailure):
+        return (FailureReason.SUMMARISER,)
+    texts = [part.text for part in reply.parts if isinstance(part, Text)]
+    blank = not "".join(texts).strip()
+    if reply.finish is FinishReason.LENGTH:
+        return (FailureReason.TRUNCATED,)
+    if reply.finish is FinishReason.TOOL_CALL or any(isinstance(part, ToolCall) for part in reply.parts):
+        return (FailureReason.NOT_TEXT,)
+    if blank and any(isinstance(part, Reasoning) for part in reply.parts):
+        # Text parts that are all blank are blank and no text alike.
+        return (FailureReason.NOT_TEXT, FailureReason.BLANK) if texts else (FailureReason.NOT_TEXT,)
+    return (FailureReason.BLANK,) if blank else ()
+
+
+def _is_as_begun(seen: Seen, operation: CommitCompaction) -> bool:
+    """Whether the commit brings the plan of this process unchanged, with a reply where one was asked for, and nothing comes before."""
+    known = _known(seen, operation)
+    return (
+        known is not None
+        and seen.plan(operation.plan) == known.plan
+        and (operation.plan.request is None) == (operation.reply is None)
+        and _before_the_plan(seen, operation) is None
+    )
+
+
+def _told(outcome: Outcome) -> str:
+    match outcome:
+        case Stale(leaf=leaf, revision=revision):
+            return f"stale, with leaf {leaf} and revision {revision}"
+        case Skipped(open_calls=calls, answer_running=running):
+            return f"skipped, with open calls {', '.join(calls) or 'none'} and {'an' if running else 'no'} answer running"
+        case _:
+            return name_of(outcome)
+
+
+def _must_answer(seen: Seen, wanted: Outcome, because: str) -> Result:
+    """The answer is the wanted one and no checkpoint was written."""
+    outcome = shown_outcome(seen)
+    written = new_checkpoints(seen)
+    if written:
+        return Violated(
+            f"expected {_told(wanted)}, because {because}; saw a checkpoint written", written[0].id
+        )
+    return holds_if(outcome == wanted, f"expected {_told(wanted)}, because {because}; saw {_told(outcome)}")
+
+
+# The clauses ---------------------------------------------------------------------------------------------
+
+
+def cmt_1(seen: Seen) -> Result:
+    """A commit compares leaf and revision with the plan's; it is `stale` if and only if one of the two differs."""
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    wanted = _before_the_plan(seen, operation)
+    if isinstance(wanted, Stale):
+        return _must_answer(seen, wanted, "leaf or revision differ from the plan's")
+    if isinstance(shown_outcome(seen), Stale) and not isinstance(wanted, Cancelled):
+        return Violated("expected another answer than stale, because leaf and revision are the plan's")
+    return None
+
+
+def cmt_2(seen: Seen) -> Result:
+    """The same leaf with another revision is `stale` too."""
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    wanted = _before_the_plan(seen, operation)
+    if not isinstance(wanted, Stale) or wanted.leaf != operation.plan.leaf:
+        return None
+    return _must_answer(seen, wanted, f"the revision differs from the plan's {operation.plan.revision}")
+
+
+def cmt_3(seen: Seen) -> Result:
+    """Stability is checked again: on an unstable branch a commit is `skipped` and names what is open."""
+    written = new_checkpoints(seen)
+    if written and written[0].above is not None and written[0].above.open_calls:
+        open_calls = ", ".join(known.call for known in written[0].above.open_calls)
+        return Violated(
+            f"expected no checkpoint while calls are open, saw one behind {open_calls}", written[0].id
+        )
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    wanted = _before_the_plan(seen, operation)
+    if isinstance(wanted, Skipped):
+        return _must_answer(seen, wanted, "the branch is unstable")
+    if isinstance(shown_outcome(seen), Skipped) and not isinstance(wanted, Cancelled | Stale):
+        return Violated("expected another answer than skipped, because the branch is stable")
+    return None
+
+
+def cmt_4(seen: Seen) -> Result:
+    """What the state determines of a plan is worked out again at the commit; a plan that differs in it is `refused(plan)`."""
+    operation = _commits(seen)
+    if operation is None or _before_the_plan(seen, operation) is not None:
+        return None
+    forged = _forged(seen, operation)
+    if forged is None:
+        return None
+    return _must_answer(seen, Refused(code=RefusalCode.PLAN), f"the plan brings {forged}")
+
+
+def cmt_4a(seen: Seen) -> Result:
+    """A plan says on which state and on whose terms it was begun, under an id of its own."""
+    operation = seen.operation
+    if not isinstance(operation, BeginCompaction | Preview) or is_about_the_store(seen.outcome):
+        return None
+    scene, session = seen.before, operation.session
+    if seen.known_plan(session, operation.plan) is not None:
+        outcome = shown_outcome(seen)
+        if outcome == Refused(code=RefusalCode.TRIGGER):
+            return None
+        return holds_if(
+            outcome == Refused(code=RefusalCode.KNOWN_ID),
+            f"expected refused(known-id), because this process began {operation.plan}; saw {name_of(outcome)}",
+        )
+    plan = asked_plan(seen)
+    if plan is None or not scene.knows_session(session):
+        return None
+    expected: list[tuple[str, object, object]] = [
+        ("id", operation.plan, plan.id),
+        ("session", session, plan.session),
+        ("leaf", scene.leaf(session), plan.leaf),
+        ("trigger", operation.trigger, plan.trigger),
+    ]
+    if scene.shows(Field.REVISION):
+        expected.append(("revision", scene.revision(session), plan.revision))
+    if scene.shows(Field.MODEL):
+        expected.append(("model", scene.model(session), plan.model))
+    for name, wanted, saw in expected:
+        if wanted != saw:
+            return Violated(f"expected the {name} {wanted} in the plan, saw {saw}", scene.leaf(session))
+    return HOLDS
+
+
+def cmt_5(seen: Seen) -> Result:
+    """Checkpoint, leaf and revision change together or not at all."""
+    written = new_checkpoints(seen)
+    if not written:
+        operation = _commits(seen)
+        return _unchanged(seen, operation.plan.session) if operation is not None else None
+    checkpoint = written[0].id
+    moved = [view.session for view in seen.change.sessions if view.leaf == checkpoint]
+    if not moved:
+        return Violated("expected the new checkpoint as the leaf, saw the leaf stay", checkpoint)
+    session = moved[0]
+    if not seen.before.knows_session(session):
+        return None
+    before, after = seen.before.revision(session), seen.after.revision(session)
+    return holds_if(
+        after == before + 1,
+        f"expected the revision {before + 1} with the new checkpoint, saw {after}",
+        checkpoint,
+    )
+
+
+def _unchanged(seen: Seen, session: SessionId) -> Result:
+    if not in_both(seen, session):
+        return None
+    leaf = seen.after.leaf(session)
+    if leaf != seen.before.leaf(session):
+        return Violated(f"expected the leaf to stay where no checkpoint is written, saw it at {leaf}", leaf)
+    before, after = seen.before.revision(session), seen.after.revision(session)
+    return holds_if(
+        before == after, f"expected the revision {before} where no checkpoint is written, saw {after}"
+    )
+
+
+def cmt_6(seen: Seen) -> Result:
+    """An operation that changes the branch adds exactly one to the revision; nothing else adds."""
+    own = session_of(seen.operation)
+    sessions = [view.session for view in seen.change.sessions]
+    if own is not None and own not in sessions:
+        sessions.append(own)
+    result: Result = None
+    for session in sessions:
+        if not in_both(seen, session):
+            continue
+        moved = seen.before.leaf(session) != seen.after.leaf(session)
+        settled = not moved and _settled_on(seen, session)
+        if settled and session != own:
+            continue  # that a shared node changes is TREE-5's
+        grew = seen.after.revision(session) - seen.before.revision(session)
+        wanted = 1 if moved or settled else 0
+        if grew != wanted:
+            return Violated(
+                f"expected {wanted} added to the revision of {session}, saw {grew}", seen.after.leaf(session)
+            )
+        result = HOLDS
+    return result
+
+
+def _settled_on(seen: Seen, session: SessionId) -> bool:
+    """Whether a message of the session's branch changed where it stands."""
+    end = seen.before.end(session)
+    return any(seen.before.is_on_path(old.content.id, end) for old, _ in altered(seen))
+
+
+def _left_nothing(seen: Seen) -> Result:
+    """Nothing durable and no projection changed, for this process and, where one looked, for a fresh one."""
+    change = any_change(seen)
+    if change is not None:
+        return Violated(f"expected nothing of the compaction to remain, saw that {change}")
+    fresh = seen.fresh_change if seen.after.shows(Field.FRESH) else None
+    departs = _difference(seen.after, fresh) if fresh is not None else None
+    return holds_if(
+        departs is None, f"expected memory to equal the durable state, saw in a fresh process that {departs}"
+    )
+
+
+def cmt_7(seen: Seen) -> Result:
+    """`stale`: that summary is dropped for good, and what is seen afterwards is the durable state."""
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    known = _known(seen, operation)
+    written = new_checkpoints(seen)
+    if written and known is not None and known.ended and not known.cancelled:
+        return Violated(
+            "expected a plan that had its answer to stay without one, saw its checkpoint", written[0].id
+        )
+    outcome = shown_outcome(seen)
+    if not isinstance(outcome, Stale):
+        return None
+    session = operation.plan.session
+    if not seen.after.knows_session(session):
+        return Violated(f"expected the session {session} as it is stored, saw it gone")
+    now = Stale(
+        leaf=seen.after.leaf(session),
+        revision=seen.after.revision(session) if seen.after.shows(Field.REVISION) else outcome.revision,
+    )
+    if outcome != now:
+        return Violated(f"expected {_told(now)}, as the branch is now; saw {_told(outcome)}")
+    return _left_nothing(seen)
+
+
+def cmt_8(seen: Seen) -> Result:
+    """Cancelled before its commit, a plan leaves no trace; a cancel of another plan or a finished one changes nothing."""
+    operation = seen.operation
+    if isinstance(operation, CancelCompaction):
+        return _cancel(seen, operation)
+    committing = _commits(seen)
+    if committing is None:
+        return None
+    known = _known(seen, committing)
+    if known is None or not known.cancelled:
+        return (
+            Violated("expected another answer than cancelled, because nobody cancelled this plan")
+            if isinstance(shown_outcome(seen), Cancelled)
+            else None
+        )
+    result = _must_answer(seen, Cancelled(), "the plan was cancelled")
+    return result if isinstance(result, Violated) else _left_nothing(seen)
+
+
+def _cancel(seen: Seen, operation: CancelCompaction) -> Result:
+    if not seen.before.knows_session(operation.session) or is_about_the_store(seen.outcome):
+        return None
+    known = seen.known_plan(operation.session, operation.plan)
+    outcome = shown_outcome(seen)
+    waits = known is not None and not known.ended
+    wanted: Outcome = Cancelled() if waits else Noop(reason=NoopReason.NO_SUCH_PLAN)
+    if outcome != wanted:
+        why = "waits" if waits else "does not wait"
+        return Violated(f"expected {_told(wanted)}, because {operation.plan} {why}; saw {_told(outcome)}")
+    change = any_change(seen)
+    return holds_if(change is None, f"expected a cancel to change nothing, saw that {change}")
+
+
+def cmt_9(seen: Seen) -> Result:
+    """Of several compactions planned on one state at most one commits."""
+    operation = _commits(seen)
+    known = _known(seen, operation) if operation is not None else None
+    if operation is None or known is None:
+        return None
+    plan = seen.plan(known.plan)
+    rivals = [
+        other.plan
+        for other in seen.plans.values()
+        if other.ended and not other.cancelled and _is_rival(other.plan, plan)
+    ]
+    if not rivals or not _was_compacted(seen.before.end(plan.session), plan):
+        return None
+    written = new_checkpoints(seen)
+    if written:
+        return Violated(
+            f"expected one checkpoint for the state that {plan.id} and {rivals[0].id} read, saw a second",
+            written[0].id,
+        )
+    return HOLDS
+
+
+def _is_rival(other: Plan, plan: Plan) -> bool:
+    return other.id != plan.id and (other.session, other.leaf, other.revision) == (
+        plan.session,
+        plan.leaf,
+        plan.revision,
+    )
+
+
+def _was_compacted(end: Mark | None, plan: Plan) -> bool:
+    """Whether a checkpoint of the branch follows the leaf that the plan read. It came after the plan, whose leaf it is behind."""
+    if end is None:
+        return False
+    for mark in end.walk():
+        if mark.id == plan.leaf:
+            return False
+        if mark.message is None and mark.stored.parent == plan.leaf:
+            return True
+    return False
+
+
+def cmt_10(seen: Seen) -> Result:
+    """A message appended during a compaction is never lost: the compaction loses."""
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    brought = seen.plan(operation.plan)
+    known = _known(seen, operation)
+    plan = known.plan if known is not None else brought
+    session = plan.session
+    end = seen.before.end(session)
+    if end is None or end.id == plan.leaf or not seen.after.knows_session(session):
+        return None
+    appended = []
+    for mark in end.walk():
+        if mark.id == plan.leaf:
+            break
+        if mark.message is not None:
+            appended.append(mark.id)
+    else:
+        return None
+    if not appended:
+        return None
+    written = new_checkpoints(seen)
+    if written:
+        return Violated(
+            f"expected the compaction to give way to {appended[-1]}, saw its checkpoint written",
+            written[0].id,
+        )
+    lost = [node for node in appended if not seen.after.is_on_path(node, seen.after.end(session))]
+    return holds_if(not lost, f"expected {appended[-1]} to stay on the branch, saw it lost", appended[-1])
+
+
+def cmt_11(seen: Seen) -> Result:
+    """After a commit what this process shows equals the durable state, and so does what a fresh process shows."""
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    outcome = shown_outcome(seen)
+    session = operation.plan.session
+    if not isinstance(outcome, Committed) or not seen.after.knows_session(session):
+        return None
+    leaf = seen.after.leaf(session)
+    if leaf != outcome.checkpoint:
+        return Violated(f"expected the checkpoint {outcome.checkpoint} as the leaf, saw {leaf}", leaf)
+    fresh = seen.fresh
+    if fresh is None:
+        return None
+    departs = _difference(seen.after, fresh)
+    return holds_if(
+        departs is None,
+        f"expected a fresh process to see the same, saw there that {departs}",
+        outcome.checkpoint,
+    )
+
+
+def _difference(scene: Scene, change: Change) -> str | None:
+    """The first thing in which a fresh process's view departs from a state; ``None`` if there is none.
+
+    What the implementation cannot show is passed over, and so are estimates, which are no durable state.
+    """
+    if change.nodes_gone:
+        return f"{change.nodes_gone[0]} is not stored"
+    if change.sessions_gone:
+        return f"the session {change.sessions_gone[0]} is not there"
+    for node in change.nodes:
+        stored = scene.node(node.content.id)
+        if stored is None:
+            return f"{node.content.id} is stored besides"
+        if stored.content != node.content or stored.parent != node.parent:
+            return f"{node.content.id} is another"
+    for view in change.sessions:
+        departs = _view_difference(scene, view)
+        if departs is not None:
+            return departs
+    return None
+
+
+def _view_difference(scene: Scene, view: SessionView) -> str | None:
+    session = view.session
+    if not scene.knows_session(session):
+        return f"the session {session} is there besides"
+    if scene.leaf(session) != view.leaf:
+        return f"the leaf of {session} is {view.leaf}"
+    if scene.shows(Field.REVISION) and scene.revision(session) != view.revision:
+        return f"the revision of {session} is {view.revision}"
+    if scene.shows(Field.PROJECTION) and scene.projection(session) != view.projection:
+        return f"the projection of {session} is another"
+    if scene.shows(Field.MODEL) and scene.model(session) != view.model:
+        return f"the model of {session} is another"
+    if scene.shows(Field.METADATA) and scene.metadata(session) != view.metadata:
+        return f"the metadata of {session} are others"
+    return None
+
+
+def cmt_12(seen: Seen) -> Result:
+    """An acknowledged commit survives the end of the process; one that was not acknowledged is wholly there or wholly absent."""
+    if isinstance(seen.operation, Restart):
+        return _survives(seen)
+    operation = _commits(seen)
+    if operation is None:
+        return None
+    fresh = seen.fresh
+    session = operation.plan.session
+    if fresh is None or not seen.after.knows_session(session):
+        return None
+    written = new_checkpoints(seen)
+    view = next((view for view in fresh.sessions if view.session == session), None)
+    if isinstance(shown_outcome(seen), Committed) and written:
+        checkpoint = written[0].id
+        if checkpoint in fresh.nodes_gone or session in fresh.sessions_gone:
+            return Violated("expected the acknowledged checkpoint to be durable, saw it missing", checkpoint)
+        if view is not None and view.leaf != checkpoint:
+            return Violated(
+                f"expected the acknowledged checkpoint as the durable leaf, saw {view.leaf}", checkpoint
+            )
+        if (
+            view is not None
+            and seen.after.shows(Field.REVISION)
+            and view.revision != seen.after.revision(session)
+        ):
+            return Violated("expected the acknowledged revision to be durable, saw another", checkpoint)
+        return HOLDS
+    half = [
+        node.content.id
+        for node in fresh.nodes
+        if is_checkpoint(node) and seen.after.node(node.content.id) is None
+    ]
+    if half and (view is None or view.leaf not in half):
+        return Violated(
+            "expected the checkpoint wholly there or wholly absent, saw it without its leaf", half[0]
+        )
+    return None
+
+
+def _survives(seen: Seen) -> Result:
+    result: Result = None
+    for session in seen.before.sessions():
+        checkpoint = seen.before.checkpoint(session)
+        if checkpoint is None:
+            continue
+        stored = seen.after.node(checkpoint.id)
+        if stored is None or stored.content != checkpoint.stored.content:
+            return Violated(
+                "expected an acknowledged checkpoint to survive, saw it gone or changed", checkpoint.id
+            )
+        leaf = seen.after.leaf(session)
+        if not seen.after.is_on_path(checkpoint.id, seen.after.end(session)):
+            return Violated(
+                f"expected the checkpoint on the branch of {session}, saw the leaf {leaf}", checkpoint.id
+            )
+        if (
+            seen.before.shows(Field.REVISION)
+            and in_both(seen, session)
+            and seen.after.revision(session) < seen.before.revision(session)
+        ):
+            return Violated(
+                f"expected the revision of {session} to survive, saw an earlier one", checkpoint.id
+            )
+        result = HOLDS
+    return result
+
+
+def cmt_13(seen: Seen) -> Result:
+    """Undisturbed, a plan commits: metadata, reads, other sessions and a change of model do not make it stale."""
+    operation = _commits(seen)
+    if operation is None or not _is_as_begun(seen, operation) or _failure(operation.reply):
+        return None
+    outcome = shown_outcome(seen)
+    if isinstance(outcome, More):
+        return None  # a further pass; the plan still waits
+    return holds_if(
+        isinstance(outcome, Committed) and bool(new_checkpoints(seen)),
+        f"expected committed, because nothing happened to the branch since the plan; saw {_told(outcome)}",
+        operation.plan.leaf,
+    )
+
+
+def cmt_14(seen: Seen) -> Result:
+    """A failed summariser leaves nothing."""
+    operation = _commits(seen)
+    if operation is None or not isinstance(operation.reply, SummaryFailure):
+        return None
+    if not _is_as_begun(seen, operation):
+        return None
+    result = _must_answer(seen, Failed(reason=FailureReason.SUMMARISER), "the summariser failed")
+    return result if isinstance(result, Violated) else _left_nothing(seen)
+
+
+def cmt_15(seen: Seen) -> Result:
+    """An answer that is no summary is `failed` and leaves nothing: blank, cut off, reasoning or a tool call instead of text."""
+    operation = _commits(seen)
+    if operation is None or not isinstance(operation.reply, SummaryAnswer):
+        return None
+    reasons = _failure(operation.reply)
+    if not _is_as_begun(seen, operation):
+        return None
+    outcome = shown_outcome(seen)
+    if not reasons:
+        # That a usable answer commits is CMT-13's.
+        return None
+    wanted = (
+        Failed(reason=outcome.reason) if isinstance(outcome, Failed) and outcome.reason in reasons else None
+    )
+    result = _must_answer(seen, wanted or Failed(reason=reasons[0]), "the answer is no summary")
+    return result if isinstance(result, Violated) else _left_nothing(seen)
+
+
+def cmt_17(seen: Seen) -> Result:
+    """A compaction changes no setting of any session."""
+    operation = seen.operation
+    if not isinstance(operation, BeginCompaction | Preview | CommitCompaction | CancelCompaction):
+        return None
+    scene = seen.before
+    if not scene.shows(Field.MODEL) and not scene.shows(Field.METADATA):
+        raise HiddenFieldError(Field.MODEL)
+    for view in seen.change.sessions:
+        session = view.session
+        if not in_both(seen, session):
+            continue
+        if scene.shows(Field.MODEL) and scene.model(session) != seen.after.model(session):
+            return Violated(f"expected a compaction to leave the model of {session} alone, saw another")
+        if scene.shows(Field.METADATA) and scene.metadata(session) != seen.after.metadata(session):
+            return Violated(f"expected a compaction to leave the metadata of {session} alone, saw others")
+    return HOLDS
