@@ -4,8 +4,8 @@ Which finding comes from where: damage (DMG-1) comes from reading and importing,
 predicates that judge live implementations. A predicate is asked only where a log is evidence for its clause:
 `OBSERVABLE` lists these clauses. The others are `not-observed`, because the importer itself fills in what they speak of.
 
-Memory: `MEMORY_BASE`, what `memory_of` answers, and up to eight times the longest line while it is read. An audit
-stops where `MOST_MEMORY` would be passed, and says so.
+Memory: `MEMORY_BASE`, what `memory_of` answers, and the line that is being read: 3 times its length where texts make
+it long, 30 times at worst. An audit stops where `MOST_MEMORY` would be passed, and says so.
 """
 
 from collections.abc import Iterable, Sequence
