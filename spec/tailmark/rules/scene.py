@@ -166,8 +166,8 @@ class Scene:
         sessions: Mapping[SessionId, SessionView] = self._sessions
         if change.sessions or change.sessions_gone:
             table = {**sessions, **{view.session: view for view in change.sessions}}
-            for gone in change.sessions_gone:
-                table.pop(gone, None)
+            for session in change.sessions_gone:
+                table.pop(session, None)
             sessions = table
         if not change.nodes and not change.nodes_gone:
             return Scene(self._nodes, sessions, self._marks, self._hidden, self._later, self._digests)
@@ -374,6 +374,14 @@ class Scene:
             if mark.message is not None:
                 kept.append(mark)
         return tuple(reversed(kept))
+
+    def carried(self, session: SessionId) -> tuple[NodeId, ...] | None:
+        """What a projection must carry: the latest checkpoint, then the tail. ``None`` if its ``first_kept`` is no ancestor."""
+        latest = self.checkpoint(session)
+        if latest is not None and self.place(latest) is None:
+            return None
+        summary = (latest.id,) if latest is not None else ()
+        return (*summary, *(mark.id for mark in self.tail(session)))
 
 
 def empty_scene(hidden: frozenset[Field] = frozenset()) -> Scene:
