@@ -32,7 +32,7 @@ def _keeps_turns(seen: Seen) -> bool:
 
 
 def _named(chosen: Chosen) -> str:
-    return f"before {chosen.first_kept}" if chosen.first_kept is not None else "the end"
+    return f"the place before {chosen.first_kept}" if chosen.first_kept is not None else "the end"
 
 
 def bnd_1(seen: Seen) -> Result:
@@ -108,7 +108,9 @@ def bnd_3(seen: Seen) -> Result:
         return None
     cost = tail_cost(chosen, chosen.place)
     return holds_if(
-        cost <= budget, f"expected a tail of at most {budget}, saw {cost} from {_named(chosen)}", chosen.node
+        cost <= budget,
+        f"expected a tail of at most {budget}, saw {cost} behind {_named(chosen)}",
+        chosen.node,
     )
 
 
@@ -131,7 +133,7 @@ def bnd_4(seen: Seen) -> Result:
         return None  # TRG-4 says what happens where the budget does not move the place
     return holds_if(
         chosen.place == fitting[0],
-        f"expected the oldest place whose tail fits {budget}, saw {_named(chosen)} with {chosen.place - fitting[0]} messages fewer",
+        f"expected the oldest place whose tail fits {budget}, saw {_named(chosen)}, {chosen.place - fitting[0]} messages later",
         chosen.node,
     )
 
@@ -246,9 +248,7 @@ def bnd_8(seen: Seen) -> Result:
         before = kept.above.turns if kept.above is not None else 0
         # Where the place stands within a turn, the turn before it is not whole.
         whole = before if kept.opens_turn else before - 1
-    return holds_if(
-        whole >= 1, f"expected a whole turn to be summarised, saw the place {_named(chosen)}", chosen.node
-    )
+    return holds_if(whole >= 1, f"expected a whole turn to be summarised, saw {_named(chosen)}", chosen.node)
 
 
 def _first_manual(seen: Seen) -> Chosen | None:
