@@ -54,6 +54,7 @@ app = App(
     help="Checks the context compaction of LLM agents against an executable specification.",
     version=version("tailmark"),
     result_action="return_value",
+    suppress_keyboard_interrupt=False,
 )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
-from tailmark.catalogue import CATALOGUE, Level
 
+from tailmark.catalogue import Level, clauses
 from tailmark.declarations import Capability, Declaration, Deviation
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
@@ -51,11 +51,6 @@ class CheckReport:
         """Whether no clause says otherwise, and the oracles agree."""
         return not self.disagreements and all(clause.verdict.conforms for clause in self.clauses)
 
-    @property
-    def failing(self) -> tuple[ClauseReport, ...]:
-        """The clauses that make it not conform."""
-        return tuple(clause for clause in self.clauses if not clause.verdict.conforms)
-
 
 def selection_of(chosen: Sequence[ClauseId] = ()) -> Selection:
     """What to judge by: everything, or the chosen clauses (`MODEL` may be among them)."""
@@ -76,9 +71,9 @@ def examine(
 ) -> CheckReport:
     """The report of an exploration."""
     found = {one.fault.clause: one for one in exploration.found if one.fault.clause != ORACLES}
-    clauses = [_clause_report(clause, exploration, found.get(clause)) for clause in selection.clauses]
+    reports = [_clause_report(clause, exploration, found.get(clause)) for clause in selection.clauses]
     if selection.model:
-        clauses.append(
+        reports.append(
             ClauseReport(
                 id=MODEL,
                 level=Level.MUST,
@@ -88,7 +83,7 @@ def examine(
                 found=found.get(MODEL),
             )
         )
-    clauses.extend(
+    reports.extend(
         ClauseReport(
             id=CRASH,
             level=Level.MUST,
@@ -109,7 +104,7 @@ def examine(
         steps=exploration.steps,
         seconds=seconds,
         store_dir=store_dir,
-        clauses=tuple(clauses),
+        clauses=tuple(reports),
         disagreements=tuple(one for one in exploration.found if one.fault.clause == ORACLES),
         witnesses=dict(sorted(exploration.witnesses.items())),
     )
@@ -120,7 +115,7 @@ def _broken(found: Found, verdict: Verdict) -> Verdict:
 
 
 def _clause_report(clause: ClauseId, exploration: Exploration, found: Found | None) -> ClauseReport:
-    known = CATALOGUE[clause]
+    known = clauses()[clause]
     declaration = exploration.declaration
     deviation = next((one for one in declaration.deviations if one.clause == clause), None)
     exercised = exploration.holds[clause]

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 
+from tailmark.catalogue import Level, clauses
 from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, NodeId, SessionId
 from tailmark.judge import PREDICATES, Judge, StepVerdict
@@ -33,7 +34,7 @@ ORACLES: Final = ClauseId("ORACLES")
 """Stands for a step that one oracle admits and the other does not."""
 
 
-SHOULDS: Final = frozenset({ClauseId("BND-4"), ClauseId("BND-9A")})
+SHOULDS: Final = frozenset(one.id for one in clauses().values() if one.level is Level.SHOULD)
 """The clauses that say SHOULD: a subject that does otherwise departs and does not fail."""
 
 
@@ -248,6 +249,8 @@ def replay(subject: Subject, script: Script, selection: Selection) -> Run:
 
     def source(known: Known) -> Iterator[Operation]:
         for entry in script.entries:
-            yield operation_of(entry, known)
+            operation = operation_of(entry, known)
+            if operation is not None:
+                yield operation
 
     return run(subject, script.sessions, script.model, source, selection)

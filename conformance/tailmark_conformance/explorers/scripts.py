@@ -29,16 +29,12 @@ class BoundCommit:
     forged: Mapping[str, object]
     reply: SummariserReply | None
 
-    def operation(self, known: Known) -> CommitCompaction:
-        """The commit in this run. Without such a begin the plan is the one of the script."""
-        plan = self.answered
+    def operation(self, known: Known) -> CommitCompaction | None:
+        """The commit in this run; ``None`` if no plan of that name was answered."""
         for begun in known.plans:
-            if begun.plan.session == plan.session and begun.plan.id == plan.id:
-                answered = begun.plan
-                break
-        else:
-            answered = plan
-        return CommitCompaction(plan=_with_fields(answered, self.forged), reply=self.reply)
+            if begun.plan.session == self.answered.session and begun.plan.id == self.answered.id:
+                return CommitCompaction(plan=_with_fields(begun.plan, self.forged), reply=self.reply)
+        return None
 
 
 def _with_fields(plan: Plan, fields: Mapping[str, object]) -> Plan:
@@ -89,6 +85,6 @@ def _bound(plan: Plan, reply: SummariserReply | None, answered: list[Plan]) -> E
     return BoundCommit(answered=origin, forged=nearest, reply=reply)
 
 
-def operation_of(entry: Entry, known: Known) -> Operation:
-    """What to ask now."""
+def operation_of(entry: Entry, known: Known) -> Operation | None:
+    """What to ask now; ``None`` where a commit has no plan in this run."""
     return entry.operation(known) if isinstance(entry, BoundCommit) else entry

@@ -85,7 +85,8 @@ def _with_messages(entry: Entry, table: Mapping[Message, Message]) -> Entry:
 def _simpler_messages(message: Message) -> Iterator[Message]:
     plain = Message(id=message.id, role=message.role, parts=(Text(id=PartId("text"), text=_WORDS),))
     # No candidate leads back to an earlier one, or shrinking would go in circles.
-    if message.role is not Role.TOOL and len(message.parts) > 1:
+    other = len(message.parts) > 1 or any(not isinstance(part, Text) for part in message.parts)
+    if message.role is not Role.TOOL and other:
         yield plain
     for index in range(len(message.parts) if len(message.parts) > 1 else 0):
         yield evolve(message, parts=(*message.parts[:index], *message.parts[index + 1 :]))

@@ -5,8 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tailmark.catalogue import CATALOGUE
-
+from tailmark.catalogue import clauses
 from tailmark.examples import ABSENT, example
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
@@ -16,25 +15,25 @@ from tailmark_conformance.reports.terminal import clause_text, story_lines
 
 def list_lines() -> Iterator[str]:
     """Every clause with its level and capability, one a line."""
-    for clause in CATALOGUE.values():
-        yield f"{clause.id:<12} {clause.level.value:<8} {clause.capability.value}"
+    for clause in clauses().values():
+        yield f"{clause.id:<12} {clause.level.value:<8} {clause.capability.value:<10} {clause.title}"
 
 
 def explanation_lines(clause: ClauseId) -> Iterator[str]:
     """Everything about one clause."""
-    if clause not in CATALOGUE:
-        yield clause
-        yield clause_text(clause)
+    known = clauses().get(clause)
+    if known is None:
+        yield f"{clause}: {clause_text(clause)}"
         return
-    known = CATALOGUE[clause]
-    yield f"{known.id} ({known.level}, capability {known.capability}, {known.provenance})"
+    yield f"{known.id}: {known.title} ({known.level}, capability {known.capability}, {known.provenance})"
     yield ""
     yield known.text
-    yield ""
-    yield f"Why: {known.why}"
+    if known.why is not None:
+        yield ""
+        yield f"Why: {known.why}"
     shown = example(clause)
     yield ""
-    yield "Example, on which it holds:"
+    yield f"Example: {known.example}"
     yield from story_lines(shown.trace)
     yield ""
     yield from (f"  {line}" for line in draw_tree(scene_of(shown.trace)).splitlines())
@@ -46,6 +45,7 @@ def explanation_lines(clause: ClauseId) -> Iterator[str]:
     yield f"It would be broken if {change.path} {value}."
     yield ""
     yield f"Predicate: {_source(clause)}"
+    yield f"Text: tailmark/clauses/{known.chapter}.md"
     yield f"Example: tailmark/clauses/examples/{clause}.json"
 
 

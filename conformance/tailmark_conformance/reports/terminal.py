@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from tailmark.catalogue import CATALOGUE
 
+from tailmark.catalogue import clauses
 from tailmark.identifiers import ClauseId
 from tailmark.traces import Trace
-from tailmark_conformance.examination import CheckReport, ClauseReport
+from tailmark_conformance.examination import CheckReport
 from tailmark_conformance.explorers.generated import Found
 from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES
+from tailmark_conformance.explorers.scripts import BoundCommit
 from tailmark_conformance.reports.drawing import draw_tree, scene_of
 from tailmark_conformance.reports.story import tell_model, tell_operation, tell_outcome
 from tailmark_conformance.verdicts import Verdict
@@ -43,9 +44,9 @@ def print_report(report: CheckReport, console: Console) -> None:
         console.print()
         print_found(found, console, label="the oracles disagree")
     for line in _never(report):
-        console.print(Text(line))
+        console.print(Text(line), soft_wrap=True)
     console.print()
-    console.print(Text(_closing(report), style="green" if report.conforms else "bold red"))
+    console.print(Text(_closing(report), style="green" if report.conforms else "bold red"), soft_wrap=True)
 
 
 def _table(report: CheckReport) -> Table:
@@ -85,7 +86,9 @@ def found_lines(found: Found, *, label: str) -> Iterator[str]:
         yield from (f"  {line}" for line in draw_tree(scene_of(found.run.trace)).splitlines())
     if found.fault.clause == CRASH and found.run.script.entries:
         # It has no outcome, so the trace ends before it.
-        yield f"  The operation that raised: {found.run.script.entries[-1]}"
+        last = found.run.script.entries[-1]
+        if not isinstance(last, BoundCommit):
+            yield f"  The operation that raised: {tell_operation(last)}"
 
 
 def story_lines(trace: Trace) -> Iterator[str]:
@@ -98,7 +101,7 @@ def story_lines(trace: Trace) -> Iterator[str]:
 
 def clause_text(clause: ClauseId) -> str:
     """The clause in its own words."""
-    return _PSEUDO[clause] if clause in _PSEUDO else CATALOGUE[clause].text
+    return _PSEUDO[clause] if clause in _PSEUDO else clauses()[clause].text
 
 
 def _never(report: CheckReport) -> Iterator[str]:
@@ -119,9 +122,3 @@ def _closing(report: CheckReport) -> str:
         f" ({report.examples} runs, {report.steps} steps, profile {report.profile}, seed {report.seed},"
         f" {report.seconds:.1f} s{stores})"
     )
-
-
-def failing_lines(clauses: tuple[ClauseReport, ...]) -> Iterator[str]:
-    """One line for each failing clause."""
-    for clause in clauses:
-        yield f"{clause.id}: {clause.verdict}"

@@ -90,9 +90,7 @@ def _made(name: str) -> Subject:
         module = import_module(module_name)
     except Exception as error:
         # Whatever an import runs into, it is the target that cannot be had.
-        raise TargetError(
-            f"module {module_name} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        raise TargetError(f"module {module_name} cannot be imported: {_told(error)}") from error
     maker = getattr(module, attribute, None)
     if maker is None:
         raise TargetError(f"module {module_name} has no {attribute}: name a callable that returns a subject")
@@ -106,7 +104,7 @@ def _called(name: str, maker: Callable[[], object]) -> Subject:
         subject = maker()
     except Exception as error:
         # As above.
-        raise TargetError(f"{name} raised {type(error).__name__}: {error}") from error
+        raise TargetError(f"{name} raised {_told(error)}") from error
     missing = [
         member
         for member in ("declaration", "reset", "perform", "observe", "observe_fresh", "close")
@@ -115,3 +113,8 @@ def _called(name: str, maker: Callable[[], object]) -> Subject:
     if missing:
         raise TargetError(f"{name} returned no subject: {', '.join(missing)} missing")
     return subject  # type: ignore[return-value]  # its members were looked at
+
+
+def _told(error: Exception) -> str:
+    # One line, however long the exception's text is.
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

@@ -1,0 +1,188 @@
+"""The explorer finds what is wrong, each clause with a small run of its own, and says the same every time."""
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from tailmark.identifiers import ClauseId
+from tailmark.judge import PREDICATES
+from tailmark_conformance.examination import CheckReport, examine, selection_of
+from tailmark_conformance.explorers.generated import Effort, Exploration, Found, explore
+from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES, Selection
+from tailmark_conformance.subjects.targets import REFERENCE, REFERENCE_MODEL, Target, TargetError
+from tailmark_conformance.verdicts import Verdict
+
+EVERYTHING = Selection(clauses=tuple(PREDICATES))
+EFFORT = Effort(seed=0, examples=40, steps=40, workers=1)
+
+
+def _target(name: str, folder: Path) -> Target:
+    return Target(
+        name=name if ":" in name or name == REFERENCE else f"wrong_subjects:{name}", store_dir=folder
+    )
+
+
+def _explored(name: str, folder: Path, effort: Effort = EFFORT) -> Exploration:
+    return explore(_target(name, folder), EVERYTHING, effort)
+
+
+def _report(name: str, folder: Path, clauses: tuple[ClauseId, ...] = ()) -> CheckReport:
+    selection = selection_of(clauses)
+    exploration = explore(_target(name, folder), selection, EFFORT)
+    return examine(exploration, selection, subject=name, profile="test", seconds=0.0, store_dir=None)
+
+
+def _verdict(report: CheckReport, clause: str) -> Verdict:
+    return next(one.verdict for one in report.clauses if one.id == clause)
+
+
+class TestFaults:
+    """A wrong subject is found out."""
+
+    def test_a_simple_fault_has_a_small_run(self, tmp_path: Path) -> None:
+        """One append shows that the revision grows by two."""
+        exploration = _explored("counts_twice", tmp_path)
+        found = next(one for one in exploration.found if one.fault.clause == "CMT-6")
+        assert len(found.run.script.entries) == 1
+        assert found.repeats
+
+    def test_a_fault_that_needs_a_story_has_a_short_one(self, tmp_path: Path) -> None:
+        """Two turns, two plans, a commit, an undo, and the commit that should be stale."""
+        exploration = _explored("forgets_revision", tmp_path)
+        found = next(one for one in exploration.found if one.fault.clause == "CMT-2")
+        assert len(found.run.script.entries) <= 8
+        assert found.run.trace is not None
+        assert len(found.run.trace.steps) == len(found.run.script.entries) == found.fault.step + 1
+
+    def test_several_clauses_in_one_run(self, tmp_path: Path) -> None:
+        """An early fault does not hide a later one."""
+        clauses = {one.fault.clause for one in _explored("counts_twice_and_forgets", tmp_path).found}
+        assert {"CMT-6", "CMT-2", MODEL} <= clauses
+
+    def test_names_are_counted_anew(self, tmp_path: Path) -> None:
+        """A small run speaks of U1 and not of U37."""
+        exploration = _explored("forgets_revision", tmp_path)
+        found = next(one for one in exploration.found if one.fault.clause == "CMT-2")
+        assert found.run.trace is not None
+        names = {node.content.id for step in found.run.trace.steps for node in step.change.nodes}
+        assert {"U1", "U2"} <= names
+
+    def test_an_exception_is_a_crash(self, tmp_path: Path) -> None:
+        """The subject's exception is its own fault, with the operation that raised as the last one."""
+        exploration = _explored("crashes", tmp_path)
+        found = next(one for one in exploration.found if one.fault.clause == CRASH)
+        assert "LookupError: not today" in found.fault.text
+        assert len(found.run.script.entries) == 1
+        report = examine(
+            exploration, EVERYTHING, subject="crashes", profile="test", seconds=0.0, store_dir=None
+        )
+        assert _verdict(report, CRASH) is Verdict.CRASH
+        assert not report.conforms
+
+    def test_what_does_not_repeat_is_flaky(self, tmp_path: Path) -> None:
+        """A fault that the same operations do not show again is a failure all the same."""
+        report = _report("flaky", tmp_path)
+        assert _verdict(report, CRASH) is Verdict.FLAKY
+        assert not report.conforms
+
+    def test_of_another_implementation_the_oracles_are_not_compared(self, tmp_path: Path) -> None:
+        """Only about the reference must they agree."""
+        exploration = _explored("counts_twice", tmp_path)
+        assert all(one.fault.clause != ORACLES for one in exploration.found)
+
+
+class TestRepetition:
+    """The same check of the same code says the same."""
+
+    def test_same_seed_same_result(self, tmp_path: Path) -> None:
+        """Everything that was seen, and every small run."""
+        first, second = (_explored("counts_twice_and_forgets", tmp_path) for _ in range(2))
+        assert _plain(first) == _plain(second)
+
+    def test_another_seed_is_another_check(self, tmp_path: Path) -> None:
+        """The counts differ."""
+        other = _explored("right", tmp_path, evolve(EFFORT, seed=1))
+        assert other.holds != _explored("right", tmp_path).holds
+
+    def test_the_number_of_processes_does_not_matter(self, tmp_path: Path) -> None:
+        """Results are put together by the runs' numbers."""
+        alone = _explored("counts_twice_and_forgets", tmp_path)
+        both = _explored("counts_twice_and_forgets", tmp_path, evolve(EFFORT, workers=2))
+        assert _plain(alone) == _plain(both)
+
+
+def _plain(exploration: Exploration) -> object:
+    def plain(found: Found) -> object:
+        return found.fault, found.example, found.run.script.entries, found.repeats
+
+    return (
+        exploration.steps,
+        exploration.holds,
+        exploration.witnesses,
+        exploration.hidden,
+        [plain(one) for one in exploration.found],
+    )
+
+
+class TestVerdicts:
+    """What the report says of a clause."""
+
+    def test_the_model_conforms(self, tmp_path: Path) -> None:
+        """No fault, no disagreement, every clause exercised."""
+        selection = selection_of()
+        exploration = explore(
+            _target(REFERENCE_MODEL, tmp_path), selection, evolve(EFFORT, examples=120, steps=60)
+        )
+        report = examine(exploration, selection, subject="model", profile="test", seconds=0.0, store_dir=None)
+        assert [one.id for one in report.clauses if one.verdict is not Verdict.PASS] == []
+        assert report.disagreements == ()
+        assert report.conforms
+
+    def test_the_store_conforms(self, tmp_path: Path) -> None:
+        """Nothing but what a short exploration did not reach."""
+        report = _report(REFERENCE, tmp_path)
+        assert {one.verdict for one in report.clauses} <= {Verdict.PASS, Verdict.UNTESTABLE}
+        assert report.disagreements == ()
+
+    def test_never_exercised_is_a_failure(self, tmp_path: Path) -> None:
+        """A clause that no run could break is not passed."""
+        selection = selection_of()
+        exploration = explore(_target("right", tmp_path), selection, evolve(EFFORT, examples=1, steps=1))
+        report = examine(exploration, selection, subject="x", profile="test", seconds=0.0, store_dir=None)
+        assert _verdict(report, "CMT-2") is Verdict.UNTESTABLE
+        assert not report.conforms
+
+    def test_chosen_clauses_alone(self, tmp_path: Path) -> None:
+        """Other faults are not looked for."""
+        report = _report("counts_twice", tmp_path, (ClauseId("TREE-1"),))
+        assert [one.id for one in report.clauses] == ["TREE-1"]
+        assert report.conforms
+
+
+class TestTargets:
+    """Targets that cannot be had."""
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("wrong_subjects:nothing", "has no nothing"),
+            ("wrong_subjects:NO_CALLABLE", "is no callable"),
+            ("wrong_subjects:cannot_be_made", "RuntimeError: no subject"),
+            ("wrong_subjects:no_subject", "returned no subject"),
+            ("no_such_module:made", "cannot be imported"),
+        ],
+    )
+    def test_says_what_is_wrong(self, name: str, text: str, tmp_path: Path) -> None:
+        """One line that names it."""
+        with (
+            pytest.raises(TargetError, match=text) as caught,
+            Target(name=name, store_dir=tmp_path).opened(),
+        ):
+            pass
+        assert "\n" not in str(caught.value)
+
+    def test_stores_are_gone_afterwards(self, tmp_path: Path) -> None:
+        """A check leaves its folder as it was."""
+        _explored(REFERENCE, tmp_path, evolve(EFFORT, examples=2))
+        assert list(tmp_path.iterdir()) == []
