@@ -1,10 +1,11 @@
 """Plays a scenario on a subject, and names the one change that would break its clause."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tailmark.examples import ABSENT, Becomes
 from tailmark.identifiers import ModelName, NodeId, PlanId, SessionId, Tokens
+from tailmark.json_form import unstructure
 from tailmark.messages import AnswerEnd, Message, ToolResult
 from tailmark.operations import (
     Abandon,
@@ -58,6 +59,12 @@ class Play:
     def trace(self) -> Trace:
         """Everything played so far."""
         return self.recorder.trace
+
+    def view(self, session: str = _SESSION) -> dict[str, Any]:  # Any: plain JSON values
+        """The JSON form of what a session shows now."""
+        view = next(one for one in self.recorder.observation.sessions if one.session == session)
+        plain: dict[str, Any] = unstructure(view)  # Any: as above
+        return plain
 
     def start(self, *, sessions: tuple[str, ...] = ("S",), tail_budget: int | None = None) -> None:
         """Begin with an empty store. ``tail_budget`` in tokens of the subject's own estimate."""
