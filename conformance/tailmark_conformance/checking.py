@@ -49,7 +49,7 @@ class Size:
 
 
 SIZES = {
-    Profile.SMOKE: Size(examples=60, steps=50),
+    Profile.SMOKE: Size(examples=44, steps=45),
     Profile.STANDARD: Size(examples=800, steps=60),
     Profile.DEEP: Size(examples=6000, steps=80),
 }

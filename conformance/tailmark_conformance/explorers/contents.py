@@ -250,14 +250,19 @@ def usable_reply(known: Known, random: Random) -> SummariserReply:
     )
 
 
+FAILURE = SummaryFailure(text="no connection")
+"""The summariser gave no answer."""
+
+
 def unusable_reply(random: Random) -> SummariserReply:
     """A reply of which no summary can be made (CMT-14, CMT-15)."""
     good = Text(id=PartId("text"), text="a summary")
     call = ToolCall(id=PartId("call"), call=CallId("summariser-call"), name="look", input="{}")
     thought = Reasoning(id=PartId("thought"), text="hm")
+    if chance(random, 0.2):
+        return FAILURE
     return random.choice(
         (
-            SummaryFailure(text="no connection"),
             SummaryAnswer(parts=()),
             SummaryAnswer(parts=(Text(id=PartId("text"), text=" \n\t"),)),
             SummaryAnswer(parts=(Text(id=PartId("text"), text=""), Text(id=PartId("more"), text=" "))),

@@ -334,15 +334,16 @@ def forged(known: Known, random: Random, session: SessionId) -> Iterator[Operati
 
 
 def unusable(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
-    """A reply that cannot be used, then the same plan with a good one."""
-    yield from _prepared(known, random, session)
-    yield _begin(known, random, session)
-    plan = _plan(known)
-    if plan is None:
-        return
-    reply = None if chance(random, 0.2) else contents.unusable_reply(random)
-    yield CommitCompaction(plan=plan, reply=reply)
-    yield CommitCompaction(plan=plan, reply=strategies.good_reply(known, random, plan))
+    """Replies that cannot be used, each followed by a good one for the same plan, which is spent by then."""
+    for failure in (False, True):
+        yield from _prepared(known, random, session)
+        yield _begin(known, random, session)
+        plan = _plan(known)
+        if plan is None:
+            return
+        reply = contents.FAILURE if failure else contents.unusable_reply(random)
+        yield CommitCompaction(plan=plan, reply=None if chance(random, 0.2) else reply)
+        yield CommitCompaction(plan=plan, reply=strategies.good_reply(known, random, plan))
 
 
 def cancelled(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:

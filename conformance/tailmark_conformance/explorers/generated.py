@@ -21,6 +21,7 @@ from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, ModelName, SessionId
 from tailmark.plans import Model
 from tailmark.subjects import Subject
+from tailmark_conformance.explorers.fragments import FRAGMENTS
 from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError
 from tailmark_conformance.explorers.runs import (
     ORACLES,
@@ -166,12 +167,15 @@ class _Tally:
             self.keep(found)
 
 
-def _chunk(source: Source, selection: Selection, effort: Effort, first: int) -> _Tally:
+def _chunk(source: Source, selection: Selection, effort: Effort, start: int) -> _Tally:
     tally = _Tally()
+    names = tuple(FRAGMENTS)
     with source.opened() as subject:
-        for example in range(first, min(first + _CHUNK, effort.examples)):
+        for example in range(start, min(start + _CHUNK, effort.examples)):
             random = Random(f"{effort.seed}:{example}")
-            tally.add(walk(subject, random, effort.steps, selection, WITNESSES), example)
+            # However few runs there are, each fragment has its turn.
+            first = names[example % len(names)]
+            tally.add(walk(subject, random, effort.steps, selection, WITNESSES, first), example)
     return tally
 
 
@@ -181,17 +185,17 @@ def _ignore_interrupts() -> None:
 
 
 def _chunks(source: Source, selection: Selection, effort: Effort) -> Iterator[_Tally]:
-    firsts = range(0, effort.examples, _CHUNK)
-    workers = min(effort.workers, len(firsts))
+    starts = range(0, effort.examples, _CHUNK)
+    workers = min(effort.workers, len(starts))
     if workers == 1:
-        for first in firsts:
-            yield _chunk(source, selection, effort, first)
+        for start in starts:
+            yield _chunk(source, selection, effort, start)
         return
     # A forked process would inherit the threads of a progress bar.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
     try:
         futures: list[Future[_Tally]] = [
-            pool.submit(_chunk, source, selection, effort, first) for first in firsts
+            pool.submit(_chunk, source, selection, effort, start) for start in starts
         ]
         for future in as_completed(futures):
             yield future.result()

@@ -221,15 +221,20 @@ def run(
 
 
 def walk(
-    subject: Subject, random: Random, steps: int, selection: Selection, watched: Collection[str] = ()
+    subject: Subject,
+    random: Random,
+    steps: int,
+    selection: Selection,
+    watched: Collection[str] = (),
+    first: str | None = None,
 ) -> Run:
-    """A run of that many generated operations."""
+    """A run of that many generated operations. ``first`` names the fragment to begin with."""
     # A fresh process costs a store as much as everything else of a step.
     look_fresh = chance(random, 0.5)
     sessions = (SessionId("S1"),) if chance(random, 0.5) else (SessionId("S1"), SessionId("S2"))
 
     def source(known: Known) -> Iterator[Operation]:
-        path = Walk(known, random)
+        path = Walk(known, random, first)
         for _ in range(steps):
             yield path.next()
 

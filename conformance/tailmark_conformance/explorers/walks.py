@@ -16,10 +16,11 @@ class Walk:
     """Draws the operations of one run. Feed each step to ``known`` before the next draw.
 
     Every second walk does without a random half of all kinds of operations and fragments: what is left
-    comes more often, and together in ways that all of them never would.
+    comes more often, and together in ways that all of them never would. ``first`` names the fragment to
+    begin with.
     """
 
-    def __init__(self, known: Known, random: Random) -> None:
+    def __init__(self, known: Known, random: Random, first: str | None = None) -> None:
         self._known = known
         self._random = random
         kinds = {name: weight for name, (_, weight) in BUILDERS.items()}
@@ -31,19 +32,22 @@ class Walk:
         self._fragments = fragments
         self._alone = random.choice((0.1, 0.25, 0.6))
         self._between = random.choice((0.0, 0.05, 0.2))
-        self._running: Iterator[Operation] | None = None
+        self._running: Iterator[Operation] | None = self._fragment(first) if first is not None else None
 
     def next(self) -> Operation:
         """The next operation."""
         if self._running is None and not chance(self._random, self._alone):
-            fragment, _ = FRAGMENTS[pick(self._random, self._fragments)]
-            self._running = fragment(self._known, self._random, self._known.session(self._random))
+            self._running = self._fragment(pick(self._random, self._fragments))
         if self._running is not None and not chance(self._random, self._between):
             operation = next(self._running, None)
             if operation is not None:
                 return operation
             self._running = None
         return draw(self._known, self._random, self._kinds)
+
+    def _fragment(self, name: str) -> Iterator[Operation]:
+        fragment, _ = FRAGMENTS[name]
+        return fragment(self._known, self._random, self._known.session(self._random))
 
 
 def _half(random: Random, weighted: Mapping[str, int]) -> dict[str, int]:
