@@ -159,7 +159,7 @@ class TestOtherCommands:
         """Text, reason, example, change, and where they are."""
         assert main(["explain", "cmt-2"]) == 0
         out = capsys.readouterr().out
-        for text in ("CMT-2", "Example: ", "1. S: append", "It would be broken if $.", "cmt_2 in"):
+        for text in ("CMT-2", "Example: ", "1. S: ", "It would be broken if $.", "cmt_2 in"):
             assert text in out
 
     def test_audit_of_what_is_no_session(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

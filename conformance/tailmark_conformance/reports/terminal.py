@@ -8,13 +8,14 @@ from rich.text import Text
 
 from tailmark.catalogue import clauses
 from tailmark.identifiers import ClauseId
+from tailmark.operations import Save
 from tailmark.traces import Trace
 from tailmark_conformance.examination import CheckReport
 from tailmark_conformance.explorers.generated import Found
 from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES
 from tailmark_conformance.explorers.scripts import BoundCommit
 from tailmark_conformance.reports.drawing import draw_tree, scene_of
-from tailmark_conformance.reports.story import tell_model, tell_operation, tell_outcome
+from tailmark_conformance.reports.story import tell_model, tell_node, tell_operation, tell_outcome
 from tailmark_conformance.verdicts import Verdict
 
 _STYLES = {
@@ -96,6 +97,8 @@ def story_lines(trace: Trace) -> Iterator[str]:
     yield f"  Sessions {', '.join(trace.sessions)} on {tell_model(trace.model)}."
     for number, step in enumerate(trace.steps, start=1):
         yield f"  {number}. {tell_operation(step.operation)}"
+        if isinstance(step.operation, Save):
+            yield from (f"     · {tell_node(node)}" for node in step.operation.path)
         yield f"     → {tell_outcome(step.outcome)}"
 
 
