@@ -3,124 +3,79 @@
 Every value of the vocabulary is an object of its fields; a member of a closed union also has ``kind``. A
 field at its default is left out. `dumps` gives the same bytes with and without the accelerator `orjson`.
 `loads` refuses what JSON readers usually let pass: unknown fields, wrong types, NaN, lone surrogates,
-keys that stand twice, and ids that must be unique and are not. Each problem names its ``$.path``.
+keys that stand twice, and ids that must be unique and are not. `dumps` writes nothing that `loads` would
+refuse. Each problem names its ``$.path``.
 """
 
 import hashlib
-import json
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import attrs
-from attrs import frozen
 from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from tailmark.messages import Message
+from tailmark.declarations import AdvanceReading, Capability, Field, RefreshReading, TailReading
+from tailmark.json_text import (
+    FaultError,
+    JsonFormError,
+    Problem,
+    dump_plain,
+    fast_dumps,
+    first_duplicate,
+    named,
+    parse,
+    require_boolean,
+    require_natural,
+    require_object,
+    require_text,
+    shown,
+    slow_dumps,
+    strict_none,
+    strict_text,
+)
+from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, UsageScope
+from tailmark.outcomes import FailureReason, NoopReason, RefusalCode
+from tailmark.plans import FinishReason, Trigger
 from tailmark.traces import Trace
-from tailmark.views import Change
+from tailmark.views import Change, Marking
 
-try:
-    import orjson
-except ImportError:  # the optional accelerator
-    _fast_dumps: Callable[[object], bytes] | None = None
-else:
-    _fast_dumps = orjson.dumps
+__all__ = [
+    "JsonFormError",
+    "Problem",
+    "digest",
+    "digest_bytes",
+    "dump_plain",
+    "dumps",
+    "loads",
+    "parse",
+    "structure",
+    "structure_union",
+    "unstructure",
+]
 
 T = TypeVar("T")
-
-
-@frozen
-class Problem:
-    """One fault in a document: where (``$.path``) and what."""
-
-    path: str
-    text: str
-
-
-class JsonFormError(ValueError):
-    """A document is not of the form asked for. ``problems`` has at least one entry."""
-
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("; ".join(f"{problem.path}: {problem.text}" for problem in problems))
-        self.problems = problems
-
-
-class _FaultError(ValueError):
-    """A fault found while structuring; its path is added on the way out."""
-
-
-class _TwiceKeyed(dict[str, object]):
-    """An object of a document in which ``twice`` stands as a key more than once."""
-
-    twice: str
-
-
-def _named(value: object) -> str:
-    match value:
-        case float() if not math.isfinite(value):
-            return "NaN or infinity, which JSON does not have"
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int():
-            return "a whole number"
-        case float():
-            return "a number with a fraction"
-        case str():
-            return "text"
-        case list() | tuple():
-            return "a list"
-        case Mapping():
-            return "an object"
-        case _:
-            return type(value).__name__
-
-
-def _strict_text(value: object, _: object) -> str:
-    if not isinstance(value, str):
-        raise _FaultError(f"expected text, found {_named(value)}")
-    # Encoding is the fastest test for a surrogate without its partner.
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise _FaultError(f"lone surrogate at character {error.start}") from None
-    return value
-
-
-def _strict_integer(value: object, _: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _FaultError(f"expected a whole number, found {_named(value)}")
-    return value
-
-
-def _strict_natural(value: object, _: object) -> int:
-    number = _strict_integer(value, _)
-    if not 0 <= number < 2**63:
-        raise _FaultError(f"expected 0 to 2**63 - 1, found {number}")
-    return number
-
-
-def _strict_boolean(value: object, _: object) -> bool:
-    if not isinstance(value, bool):
-        raise _FaultError(f"expected true or false, found {_named(value)}")
-    return value
-
-
-def _strict_none(value: object, _: object) -> None:
-    if value is not None:
-        raise _FaultError(f"expected null, found {_named(value)}")
 
 
 def _structure_enum(value: object, target: type[StrEnum]) -> StrEnum:
     members = {member.value: member for member in target}
     if not isinstance(value, str) or value not in members:
-        raise _FaultError(f"expected one of {', '.join(map(str, members))}, found {value!r}"[:300])
+        raise FaultError(f"expected one of {', '.join(map(str, members))}, found {shown(value)}")
     return members[value]
+
+
+def _unstructure_enum(target: type[StrEnum]) -> Callable[[object], str]:
+    values = {member: str(member.value) for member in target}
+
+    def unstructure(value: object) -> str:
+        # A plain text that equals a member is not the member.
+        if not isinstance(value, target):
+            raise FaultError(f"expected a {target.__name__}, found {shown(value)}")
+        return values[value]
+
+    return unstructure
 
 
 def _kind(target: object) -> str | None:
@@ -150,36 +105,19 @@ def _is_mapping(target: Any) -> bool:
     return get_origin(target) is Mapping
 
 
-def _require_object(value: object) -> Mapping[str, object]:
-    if isinstance(value, _TwiceKeyed):
-        raise _FaultError(f"key {value.twice!r} stands twice in one object")
-    if not isinstance(value, Mapping):
-        raise _FaultError(f"expected an object, found {_named(value)}")
-    return value
-
-
-def _duplicates(ids: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            return one
-        seen.add(one)
-    return None
-
-
-def _unique(where: str, ids: Iterable[str]) -> None:
-    twice = _duplicates(ids)
+def _unique(where: str, ids: Sequence[str]) -> None:
+    twice = first_duplicate(ids)
     if twice is not None:
-        raise _FaultError(f"id {twice!r} stands twice in {where}")
+        raise FaultError(f"id {twice!r} stands twice in {where}")
 
 
 def _check_message(message: Message) -> None:
-    _unique("parts", (part.id for part in message.parts))
+    _unique("parts", [part.id for part in message.parts])
 
 
 def _check_change(change: Change) -> None:
-    _unique("nodes", (node.content.id for node in change.nodes))
-    _unique("sessions", (view.session for view in change.sessions))
+    _unique("nodes", [node.content.id for node in change.nodes])
+    _unique("sessions", [view.session for view in change.sessions])
 
 
 def _check_trace(trace: Trace) -> None:
@@ -195,8 +133,29 @@ _ID_CHECKS: dict[type, Callable[[Any], None]] = {
 }
 
 
+# All enums of the vocabulary.
+_ENUMS: tuple[type[StrEnum], ...] = (
+    AdvanceReading,
+    AnswerEnd,
+    Capability,
+    FailureReason,
+    Field,
+    FinishReason,
+    Marking,
+    NoopReason,
+    RefreshReading,
+    RefusalCode,
+    ResultStatus,
+    Role,
+    TailReading,
+    Trigger,
+    UsageScope,
+)
+
+
 def _make_converter() -> Converter:
     converter = Converter(forbid_extra_keys=True, omit_if_default=True)
+    known_enums: set[type[StrEnum]] = set()
 
     # Any: the hooks below serve every class of the vocabulary alike.
     def structure_class(target: type[Any]) -> Callable[[object, object], Any]:
@@ -205,10 +164,10 @@ def _make_converter() -> Converter:
         check = _ID_CHECKS.get(target)
 
         def structure(value: object, _: object) -> Any:
-            fields = _require_object(value)
+            fields = require_object(value)
             if kind is not None:
                 if fields.get("kind") != kind:
-                    raise _FaultError(f"expected kind {kind!r}, found {fields.get('kind')!r}")
+                    raise FaultError(f"expected kind {kind!r}, found {shown(fields.get('kind'))}")
                 fields = {key: field for key, field in fields.items() if key != "kind"}
             result = base(fields, target)
             if check is not None:
@@ -218,11 +177,27 @@ def _make_converter() -> Converter:
         return structure
 
     def unstructure_class(target: type[Any]) -> Callable[[Any], dict[str, Any]]:
+        for field in attrs.fields(target):
+            for one in (field.type, *get_args(field.type)):
+                # By its class and not by a predicate, for the same reason as below.
+                if isinstance(one, type) and issubclass(one, StrEnum) and one not in known_enums:
+                    # Once: each registration makes the converter forget what it has worked out.
+                    known_enums.add(one)
+                    converter.register_unstructure_hook(one, _unstructure_enum(one))
         base = make_dict_unstructure_fn(target, converter, _cattrs_omit_if_default=True)
         kind = _kind(target)
-        if kind is None:
-            return base
-        return lambda value: {"kind": kind, **base(value)}
+        check = _ID_CHECKS.get(target)
+
+        def unstructure(value: object) -> dict[str, Any]:
+            if type(value) is not target:
+                raise FaultError(f"expected a {target.__name__}, found {named(value)}")
+            fields = base(value)
+            # Behind the fields: by then their types are known to be right.
+            if check is not None:
+                check(value)
+            return {"kind": kind, **fields} if kind is not None else fields
+
+        return unstructure
 
     def structure_union(target: Any) -> Callable[[object, object], Any]:
         optional = type(None) in get_args(target)
@@ -231,17 +206,24 @@ def _make_converter() -> Converter:
         def structure(value: object, _: object) -> Any:
             if optional and value is None:
                 return None
-            kind = _require_object(value).get("kind")
+            kind = require_object(value).get("kind")
             member = members.get(kind) if isinstance(kind, str) else None
             if member is None:
                 expected = ", ".join(str(name) for name in members)
-                raise _FaultError(f"expected a kind of {expected}, found {kind!r}"[:300])
+                raise FaultError(f"expected a kind of {expected}, found {shown(kind)}")
             return converter.structure(value, member)
 
         return structure
 
-    def unstructure_union(_: object) -> Callable[[Any], Any]:
-        return lambda value: converter.unstructure(value, type(value)) if value is not None else None
+    def unstructure_union(target: Any) -> Callable[[object], Any]:
+        members = frozenset(get_args(target))
+
+        def unstructure(value: object) -> Any:
+            if type(value) not in members:
+                raise FaultError(f"found {named(value)}, which is no member of the union")
+            return converter.unstructure(value, type(value)) if value is not None else None
+
+        return unstructure
 
     def structure_optional(target: Any) -> Callable[[object, object], Any]:
         (member,) = (one for one in get_args(target) if one is not type(None))
@@ -253,20 +235,34 @@ def _make_converter() -> Converter:
 
         def structure(value: object, _: object) -> Any:
             if not isinstance(value, list | tuple):
-                raise _FaultError(f"expected a list, found {_named(value)}")
+                raise FaultError(f"expected a list, found {named(value)}")
             return tuple(base(value, list[member]))  # type: ignore[valid-type]  # as above
 
         return structure
 
     def structure_mapping(value: object, _: object) -> dict[str, str]:
-        fields = _require_object(value)
+        fields = require_object(value)
         result = {}
         for key, field in fields.items():
             try:
-                result[_strict_text(key, str)] = _strict_text(field, str)
-            except _FaultError as fault:
-                raise _FaultError(f"at key {key!r}: {fault}") from None
+                result[strict_text(key, str)] = strict_text(field, str)
+            except FaultError as fault:
+                raise FaultError(f"at key {key!r}: {fault}") from None
         return result
+
+    def unstructure_tuple(target: Any) -> Callable[[object], list[Any]]:
+        (member, _) = get_args(target)
+        base = converter.get_unstructure_hook(member)
+
+        def unstructure(value: object) -> list[Any]:
+            if not isinstance(value, tuple):
+                raise FaultError(f"expected a tuple, found {named(value)}")
+            return [base(one) for one in value]
+
+        return unstructure
+
+    def unstructure_mapping(value: object) -> dict[str, str]:
+        return {require_text(key): require_text(field) for key, field in require_object(value).items()}
 
     converter.register_structure_hook_factory(attrs.has, structure_class)
     converter.register_unstructure_hook_factory(attrs.has, unstructure_class)
@@ -274,14 +270,22 @@ def _make_converter() -> Converter:
     converter.register_structure_hook_factory(_is_closed_union, structure_union)
     converter.register_unstructure_hook_factory(_is_closed_union, unstructure_union)
     converter.register_structure_hook_factory(_is_tuple, structure_tuple)
+    converter.register_unstructure_hook_factory(_is_tuple, unstructure_tuple)
     converter.register_structure_hook_func(_is_mapping, structure_mapping)
-    converter.register_structure_hook(str, _strict_text)
+    converter.register_unstructure_hook_func(_is_mapping, unstructure_mapping)
+    converter.register_structure_hook(str, strict_text)
+    # A lone surrogate is found when the text is encoded, at no cost where there is none.
+    converter.register_unstructure_hook(str, require_text)
     # An enum here is text as well; without a hook of its own it would be served by the one above.
     converter.register_structure_hook(StrEnum, _structure_enum)
+    for enum in _ENUMS:
+        converter.register_unstructure_hook(enum, _unstructure_enum(enum))
     # Every whole number of the vocabulary is a count or a size.
-    converter.register_structure_hook(int, _strict_natural)
-    converter.register_structure_hook(bool, _strict_boolean)
-    converter.register_structure_hook(type(None), _strict_none)
+    converter.register_structure_hook(int, lambda value, _: require_natural(value))
+    converter.register_unstructure_hook(int, require_natural)
+    converter.register_structure_hook(bool, lambda value, _: require_boolean(value))
+    converter.register_unstructure_hook(bool, require_boolean)
+    converter.register_structure_hook(type(None), strict_none)
     return converter
 
 
@@ -290,12 +294,12 @@ _CONVERTER = _make_converter()
 
 def _describe(exception: BaseException, _: type | None) -> str:
     match exception:
-        case _FaultError():
+        case FaultError():
             return str(exception)
         case KeyError():
             return f"field {exception.args[0]!r} is missing"
         case ForbiddenExtraKeysError():
-            return f"unknown field {', '.join(repr(field) for field in sorted(exception.extra_fields))}"
+            return f"unknown field {', '.join(sorted(map(repr, exception.extra_fields)))}"
         case _:
             raise exception
 
@@ -315,7 +319,7 @@ def structure(value: object, target: type[T]) -> T:
     """
     try:
         return _CONVERTER.structure(value, target)
-    except (BaseValidationError, _FaultError) as error:
+    except (BaseValidationError, FaultError) as error:
         raise JsonFormError(_problems(error)) from None
 
 
@@ -327,38 +331,36 @@ def structure_union(
 
 
 def unstructure(value: object) -> Any:  # Any: plain JSON values
-    """Turn a value of the vocabulary into plain JSON values. A lone surrogate in it raises `JsonFormError`."""
-    return _CONVERTER.unstructure(value, type(value))
+    """Turn a value of the vocabulary into plain JSON values.
 
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    twice = _duplicates(key for key, _ in pairs)
-    if twice is None:
-        return dict(pairs)
-    # `structure` reports it, because only there the path is known.
-    marked = _TwiceKeyed(pairs)
-    marked.twice = twice
-    return marked
-
-
-def parse(text: str | bytes) -> object:
-    """Read JSON text into plain values for `structure`, which reports NaN and keys that stand twice.
-
-    Raises `JsonFormError` for what is no JSON or no UTF-8.
+    Raises `JsonFormError` for what `structure` would refuse, lone surrogates aside: `dumps` finds those.
     """
     try:
-        if isinstance(text, bytes):
-            text = text.decode()
-        return json.loads(text, object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        problem = f"no JSON: {error.msg} at line {error.lineno}, character {error.colno}"
-    except UnicodeDecodeError as error:
-        problem = f"no UTF-8: byte {error.start}"
-    except RecursionError:
-        problem = "nested too deeply"
-    except ValueError as error:  # such as a number of more digits than Python reads
-        problem = f"no JSON: {error}"
-    raise JsonFormError((Problem(path="$", text=problem),))
+        return _CONVERTER.unstructure(value, type(value))
+    except FaultError as fault:
+        raise _unwritable(value, str(fault)) from None
+
+
+def _unwritable(value: object, text: str) -> JsonFormError:
+    """What is wrong with a value of the vocabulary, found by reading what a careless writer would write of it."""
+    try:
+        _CONVERTER.structure(_careless(value), type(value))
+    except (BaseValidationError, FaultError) as error:
+        return JsonFormError(_problems(error))
+    return JsonFormError((Problem(path="$", text=text),))
+
+
+def _careless(value: object) -> object:
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_careless(one) for one in value]
+    if attrs.has(type(value)):
+        kind = _kind(type(value))
+        names = [field.name for field in attrs.fields(type(value))]  # type: ignore[arg-type]  # see the line above
+        fields = {name: _careless(getattr(value, name)) for name in names}
+        return {"kind": kind, **fields} if kind is not None else fields
+    return value
 
 
 def loads(text: str | bytes, target: type[T]) -> T:
@@ -369,25 +371,18 @@ def loads(text: str | bytes, target: type[T]) -> T:
 def dumps(value: object) -> bytes:
     """The canonical JSON bytes (UTF-8, no white space, fields in declared order) of a value of the vocabulary.
 
-    Raises `JsonFormError` for a lone surrogate or a number that JSON cannot carry.
+    Raises `JsonFormError` for everything that `loads` would refuse.
     """
-    return dump_plain(unstructure(value))
-
-
-def dump_plain(plain: object) -> bytes:
-    """As `dumps`, for plain JSON values."""
-    if _fast_dumps is not None:
+    plain = unstructure(value)
+    if fast_dumps is not None:
         try:
-            return _fast_dumps(plain)
+            return fast_dumps(plain)
         except TypeError:
             pass  # the standard library below says what is wrong, in the same words everywhere
     try:
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-    except UnicodeEncodeError as error:
-        problem = f"lone surrogate at character {error.start} of the document"
+        return slow_dumps(plain)
     except ValueError as error:
-        problem = str(error)
-    raise JsonFormError((Problem(path="$", text=problem),))
+        raise _unwritable(value, str(error)) from None
 
 
 def digest(value: object) -> str:

@@ -1,0 +1,34 @@
+"""Hypothesis profiles for all tests: ``ci`` unless the environment variable ``HYPOTHESIS_PROFILE`` names another."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+
+# The machine is shared and tests must not depend on its speed, so no profile has a deadline.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    print_blob=False,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# Other examples each time, and twenty times as many. What fails is printed with the line that repeats it.
+settings.register_profile(
+    "deep",
+    derandomize=False,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    max_examples=2000,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(PROFILE)
+
+
+def pytest_report_header(config: pytest.Config) -> str:  # noqa: ARG001  # pytest asks for this signature
+    """Say once which profile runs."""
+    return f"hypothesis profile of the tests: {PROFILE}"
