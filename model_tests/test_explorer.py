@@ -1,17 +1,24 @@
 """The explorer finds what is wrong, each clause with a small run of its own, and says the same every time."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from attrs import evolve
+from attrs import evolve, frozen
 
+from tailmark.catalogue import Level
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
+from tailmark.operations import Undo
+from tailmark.subjects import Subject
+from tailmark.traces import Step
 from tailmark_conformance.examination import CheckReport, examine, selection_of
+from tailmark_conformance.explorers import runs
 from tailmark_conformance.explorers.generated import Effort, Exploration, Found, explore
 from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES, Selection
 from tailmark_conformance.subjects.targets import REFERENCE, REFERENCE_MODEL, Target, TargetError
 from tailmark_conformance.verdicts import Verdict
+from tailmark_reference.model.admits import Admission, Follower
 
 EVERYTHING = Selection(clauses=tuple(PREDICATES))
 EFFORT = Effort(seed=0, examples=40, steps=40, workers=1)
@@ -92,6 +99,61 @@ class TestFaults:
         assert all(one.fault.clause != ORACLES for one in exploration.found)
 
 
+class TestOracles:
+    """The two oracles must agree about the reference."""
+
+    def test_a_disagreement_is_a_failure_with_a_small_run(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Here the model is made to reject every undo."""
+        monkeypatch.setattr(runs, "Follower", _Narrow)
+        exploration = _explored(REFERENCE_MODEL, tmp_path)
+        report = examine(
+            exploration, EVERYTHING, subject="model", profile="test", seconds=0.0, store_dir=None
+        )
+        (disagreement,) = report.disagreements
+        assert "no predicate is violated, the model does not admit" in disagreement.fault.text
+        assert len(disagreement.run.script.entries) == 1
+        assert not report.conforms
+
+    def test_the_other_way_round(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Here the model admits everything."""
+        monkeypatch.setattr(runs, "Follower", _Wide)
+        exploration = explore(_Reference(tmp_path), EVERYTHING, EFFORT)
+        texts = [one.fault.text for one in exploration.found if one.fault.clause == ORACLES]
+        assert any("CMT-6" in text and "the model admits the step" in text for text in texts)
+
+
+class _Narrow(Follower):
+    def feed(self, observed: Step) -> Admission:  # type: ignore[explicit-override]  # Python 3.11 has no override
+        """No undo is right."""
+        admission = super().feed(observed)
+        return Admission(admitted=False, text="no") if isinstance(observed.operation, Undo) else admission
+
+
+class _Wide(Follower):
+    def feed(self, observed: Step) -> Admission:  # type: ignore[explicit-override]  # as above
+        """Everything is right."""
+        super().feed(observed)
+        return Admission(admitted=True)
+
+
+@frozen
+class _Reference:
+    """A wrong subject in the place of the reference."""
+
+    folder: Path
+
+    @property
+    def is_reference(self) -> bool:
+        """It says so."""
+        return True
+
+    def opened(self) -> AbstractContextManager[Subject]:
+        """One that counts twice."""
+        return _target("counts_twice", self.folder).opened()
+
+
 class TestRepetition:
     """The same check of the same code says the same."""
 
@@ -152,6 +214,35 @@ class TestVerdicts:
         report = examine(exploration, selection, subject="x", profile="test", seconds=0.0, store_dir=None)
         assert _verdict(report, "CMT-2") is Verdict.UNTESTABLE
         assert not report.conforms
+
+    def test_a_should_is_no_failure(self, tmp_path: Path) -> None:
+        """It departs, and conforms; the report has the run all the same."""
+        report = _report("departs", tmp_path)
+        (departing,) = [one for one in report.clauses if one.verdict is Verdict.DEPARTS]
+        assert departing.level is Level.SHOULD
+        assert departing.found is not None
+        assert {one.verdict for one in report.clauses} <= {
+            Verdict.PASS,
+            Verdict.DEPARTS,
+            Verdict.UNTESTABLE,
+        }
+
+    def test_a_declared_deviation_is_no_failure(self, tmp_path: Path) -> None:
+        """It is printed with its reason and link."""
+        report = _report("deviates", tmp_path, (ClauseId("CMT-6"), ClauseId("TREE-1")))
+        assert _verdict(report, "CMT-6") is Verdict.DEVIATES
+        assert report.clauses[-1].deviation is not None
+        assert report.conforms
+
+    def test_what_is_not_offered_is_not_judged(self, tmp_path: Path) -> None:
+        """By capability, and by what cannot be shown."""
+        report = _report(
+            "offers_a_view", tmp_path, (ClauseId("CMT-6"), ClauseId("PROJ-1"), ClauseId("BND-1"))
+        )
+        assert _verdict(report, "CMT-6") is Verdict.NOT_DECLARED
+        assert _verdict(report, "PROJ-1") is Verdict.NOT_DECLARED
+        assert _verdict(report, "BND-1") is Verdict.PASS
+        assert report.conforms
 
     def test_chosen_clauses_alone(self, tmp_path: Path) -> None:
         """Other faults are not looked for."""

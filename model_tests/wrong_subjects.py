@@ -6,14 +6,16 @@ from typing import NoReturn
 
 from attrs import evolve
 
-from tailmark.declarations import Declaration
-from tailmark.identifiers import Revision, SessionId
+from tailmark.declarations import AdvanceReading, Capability, Declaration, Deviation, Field
+from tailmark.identifiers import ClauseId, Revision, SessionId, Tokens
 from tailmark.operations import Operation, Undo
 from tailmark.outcomes import Outcome
 from tailmark.plans import Model
+from tailmark.subjects import Subject
 from tailmark.views import Observation
-from tailmark_reference.model.rules import RULES
+from tailmark_reference.model.rules import RULES, allowed_places
 from tailmark_reference.model.subject import ModelSubject
+from tailmark_reference.model.tree import TreeNode
 
 NO_CALLABLE = "a text"
 
@@ -47,6 +49,47 @@ def counts_twice_and_forgets() -> ModelSubject:
             revision_after=_two_more,
             same_revision=lambda session, plan: True,  # noqa: ARG005  # the type of the rule
         )
+    )
+
+
+def departs() -> ModelSubject:
+    """Always keeps as little as it may: what SHOULD be kept is not."""
+    return ModelSubject(evolve(RULES, choose_place=_youngest_place))
+
+
+def _youngest_place(
+    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
+) -> TreeNode:
+    return allowed_places(tail, first=first, budget=budget, reading=reading)[-1]
+
+
+class _Declaring:
+    """A subject that says something else of itself."""
+
+    def __init__(self, subject: Subject, declaration: Declaration) -> None:
+        self.declaration = declaration
+        self.reset = subject.reset
+        self.perform = subject.perform
+        self.observe = subject.observe
+        self.observe_fresh = subject.observe_fresh
+        self.close = subject.close
+
+
+def deviates() -> _Declaring:
+    """Adds two to the revision, and its documentation says so."""
+    subject = counts_twice()
+    deviation = Deviation(
+        clause=ClauseId("CMT-6"), reason="we count in twos", link="https://example.org/twos"
+    )
+    return _Declaring(subject, evolve(subject.declaration, deviations=(deviation,)))
+
+
+def offers_a_view() -> _Declaring:
+    """Offers one capability, and cannot show what it sends."""
+    subject = right()
+    return _Declaring(
+        subject,
+        evolve(subject.declaration, capabilities=(Capability.VIEW,), hidden=(Field.PROJECTION,)),
     )
 
 

@@ -50,8 +50,8 @@ class Size:
 
 SIZES = {
     Profile.SMOKE: Size(examples=44, steps=45),
-    Profile.STANDARD: Size(examples=800, steps=60),
-    Profile.DEEP: Size(examples=6000, steps=80),
+    Profile.STANDARD: Size(examples=500, steps=60),
+    Profile.DEEP: Size(examples=5000, steps=80),
 }
 """The profiles on the SQLite reference and two cores: smoke takes seconds, standard a minute, deep many."""
 

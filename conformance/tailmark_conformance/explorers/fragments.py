@@ -32,7 +32,7 @@ from tailmark.operations import (
 )
 from tailmark.outcomes import Planned
 from tailmark.plans import Plan
-from tailmark_conformance.explorers import contents, saves, strategies
+from tailmark_conformance.explorers import appends, contents, saves, strategies
 from tailmark_conformance.explorers.forging import FORGED_FIELDS, forge
 from tailmark_conformance.explorers.known import Known, chance, pick
 
@@ -139,7 +139,7 @@ def _results(known: Known, random: Random, session: SessionId) -> Iterator[Opera
                 chosen = contents.some(random, open_calls)
                 yield Append(session=session, message=contents.tool_message(known, random, chosen))
             case "append":
-                operation = strategies.append_results(known, random, session)
+                operation = appends.append_results(known, random, session)
                 if operation is not None:
                     yield operation
             case "steering":
@@ -397,7 +397,7 @@ def _leave(known: Known, random: Random, session: SessionId) -> Iterator[Operati
 def _tried_late(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
     """Messages that left the branch are sent once more."""
     if chance(random, 0.3):
-        operation = strategies.append_known_id(known, random, session)
+        operation = appends.append_known_id(known, random, session)
         if operation is not None:
             yield operation
 

@@ -36,11 +36,19 @@ _PSEUDO = {
 
 def print_report(report: CheckReport, console: Console) -> None:
     """Everything, the closing line last."""
+    for line in _declared(report):
+        console.print(Text(line), soft_wrap=True)
+    console.print()
     console.print(_table(report))
     for clause in report.clauses:
         if clause.found is not None:
             console.print()
             print_found(clause.found, console, label=clause.verdict.value)
+        if clause.deviation is not None:
+            told = (
+                f"{clause.id} is declared as a deviation: {clause.deviation.reason} ({clause.deviation.link})"
+            )
+            console.print(Text(told), soft_wrap=True)
     for found in report.disagreements:
         console.print()
         print_found(found, console, label="the oracles disagree")
@@ -48,6 +56,15 @@ def print_report(report: CheckReport, console: Console) -> None:
         console.print(Text(line), soft_wrap=True)
     console.print()
     console.print(Text(_closing(report), style="green" if report.conforms else "bold red"), soft_wrap=True)
+
+
+def _declared(report: CheckReport) -> Iterator[str]:
+    declaration = report.declaration
+    readings = declaration.readings
+    yield f"{report.subject}: {declaration.implementation}"
+    yield f"readings: refresh {readings.refresh}, advance {readings.advance}, tail {readings.tail}"
+    if declaration.hidden:
+        yield f"cannot show: {', '.join(declaration.hidden)}"
 
 
 def _table(report: CheckReport) -> Table:
