@@ -27,6 +27,7 @@ from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import altered, any_change, in_both, is_checkpoint, session_of, shown_outcome
 from tailmark.rules.compactions import (
     Chosen,
+    allowed_places,
     asked_plan,
     covered_by,
     latest_summary,
@@ -134,11 +135,11 @@ def _request_contradiction(seen: Seen, plan: Plan) -> str | None:
 
 
 def _as_begun(brought: Plan, begun: Plan) -> bool:
-    """Whether two plans on the same terms are the same, instructions aside: those are the plan's own."""
+    """Whether two plans are the same, model and instructions aside: those are the plan's own."""
     request = brought.request
     if request is not None:
         request = evolve(request, instructions=begun.request.instructions if begun.request else None)
-    return evolve(brought, instructions=begun.instructions, request=request) == begun
+    return evolve(brought, model=begun.model, instructions=begun.instructions, request=request) == begun
 
 
 def _forged(seen: Seen, operation: CommitCompaction) -> str | None:
@@ -154,10 +155,25 @@ def _forged(seen: Seen, operation: CommitCompaction) -> str | None:
     contradiction = _contradiction(seen, brought)
     if contradiction is not None:
         return contradiction
-    terms = (begun.leaf, begun.revision, begun.trigger, begun.model)
-    if terms == (brought.leaf, brought.revision, brought.trigger, brought.model):
-        return None if _as_begun(brought, begun) else "another place, range, request or size than was begun"
-    return None
+    if brought.trigger is not begun.trigger:
+        return f"the trigger {brought.trigger}"
+    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision):
+        return None
+    if brought.first_kept == begun.first_kept and not _as_begun(brought, begun):
+        return "another range, request or size than was begun"
+    if brought.model == begun.model:
+        return None if _as_begun(brought, begun) else "another place than was begun"
+    return _disallowed(seen, brought)
+
+
+def _disallowed(seen: Seen, plan: Plan) -> str | None:
+    """Whether a plan on another model than it was begun on has a place that this model's budget does not allow."""
+    branch = seen.before.end(plan.session)
+    if branch is None:
+        return None
+    chosen = _brought(seen, plan, branch)
+    allowed = allowed_places(chosen, plan.model.tail_budget, seen.declaration.readings)
+    return None if chosen.place in allowed else f"the place before {plan.first_kept} for another budget"
 
 
 def _failure(reply: SummariserReply | None) -> tuple[FailureReason, ...]:

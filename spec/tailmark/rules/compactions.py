@@ -6,9 +6,11 @@ its branch that stand before it.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from attrs import frozen
 
+from tailmark.declarations import AdvanceReading, Readings, TailReading
 from tailmark.identifiers import CallId, NodeId, PartId, SessionId, Tokens
 from tailmark.operations import BeginCompaction, CommitCompaction, Preview
 from tailmark.outcomes import Planned, Previewed
@@ -91,6 +93,8 @@ def present_place(scene: Scene, branch: Mark) -> int | None:
     return scene.place(latest) if latest is not None else 0
 
 
+# Many predicates ask this of one step.
+@lru_cache(maxsize=1)
 def new_checkpoints(seen: Seen) -> tuple[Mark, ...]:
     """The checkpoints that are stored after the step and were not before it."""
     marks = (seen.after.mark(node.content.id) for node in added(seen) if is_checkpoint(node))
@@ -126,6 +130,8 @@ def _planned(seen: Seen) -> Chosen | None:
     )
 
 
+# Many predicates ask this of one step.
+@lru_cache(maxsize=1)
 def chosen_places(seen: Seen) -> tuple[Chosen, ...]:
     """The places that a step shows: one for a plan, one for each new checkpoint. Hidden where a plan is and plans are."""
     planned = _planned(seen)
@@ -220,6 +226,25 @@ def candidates(chosen: Chosen) -> tuple[int, ...]:
     if chosen.previous is not None and chosen.present < chosen.branch.messages:
         places = [chosen.present, *(place for place in places if place != chosen.present)]
     return tuple(places)
+
+
+def allowed_places(chosen: Chosen, budget: Tokens | None, readings: Readings) -> tuple[int, ...]:
+    """Every place that the clauses of level MUST leave to a manual compaction of the branch under a tail budget."""
+    if readings.tail is TailReading.KEEPS_NOTHING:
+        return (chosen.branch.messages,)
+    places = candidates(chosen)
+    if budget is None:
+        fitting = places
+        whole_fits = True
+    else:
+        costs = tail_costs(chosen)
+        fitting = tuple(place for place in places if costs[place] <= budget)
+        whole_fits = costs.get(chosen.present or 0, Tokens(0)) <= budget
+    if not fitting:
+        return places[-1:]
+    if chosen.previous is None or not whole_fits:
+        return fitting
+    return places[-1:] if readings.advance is AdvanceReading.TO_LAST_TURN else places[:1]
 
 
 def calls_apart(chosen: Chosen) -> tuple[CallId, ...]:
