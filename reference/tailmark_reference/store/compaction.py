@@ -17,7 +17,7 @@ from tailmark_reference.store.history import UNKNOWN_SESSION, calls_at_end
 from tailmark_reference.store.process import Process
 from tailmark_reference.store.queries import (
     CheckpointRow,
-    MessageRow,
+    Messages,
     SessionRow,
     checkpoint_row,
     messages_from,
@@ -46,23 +46,23 @@ def _fits(cost: Tokens, budget: Tokens | None) -> bool:
 
 
 def _manual_place(
-    messages: list[MessageRow], place: int | None, budget: Tokens | None, readings: Readings
+    messages: Messages, place: int | None, budget: Tokens | None, readings: Readings
 ) -> int | None:
     """The position of the message that becomes the first one kept; ``None`` if too few turns were opened.
 
     ``messages`` run from the present place, or from the root, to the end.
     """
-    openers = [position for position, message in enumerate(messages) if message.opens_turn]
+    openers, costs = messages.openers, messages.tail_costs
     if place is None:
         if len(openers) < 2:
             return None
-        if _fits(messages[0].tail_cost, budget):
+        if _fits(costs[0], budget):
             return openers[-1]
         candidates = openers[1:]
     else:
         # The present place is one even where a loaded store keeps something that opens no turn.
         candidates = openers if openers[:1] == [0] else [0, *openers]
-    fitting = (position for position in candidates if _fits(messages[position].tail_cost, budget))
+    fitting = (position for position in candidates if _fits(costs[position], budget))
     chosen = next(fitting, candidates[-1])
     if place is not None and chosen == 0 and readings.advance is AdvanceReading.TO_LAST_TURN:
         return candidates[-1]
@@ -82,7 +82,7 @@ def determine_plan(
     if position is None or session.leaf_id is None:
         return NoopReason.TOO_FEW_TURNS
     refresh = position == 0
-    excluded = tuple(message.id for message in messages[:position])
+    excluded = tuple(row.id for row in messages.rows[:position])
     summary = None if present is None else to_summary(present.body)
     request = SummaryRequest(previous_summary=summary, messages=excluded, instructions=wish.instructions)
     return Plan(
@@ -92,9 +92,9 @@ def determine_plan(
         revision=session.revision,
         base=session.leaf_id,
         trigger=wish.trigger,
-        first_kept=messages[position].id,
+        first_kept=messages.rows[position].id,
         # Without a checkpoint the present place is the root, which no message names.
-        old_first_kept=None if present is None else messages[0].id,
+        old_first_kept=None if present is None else messages.rows[0].id,
         previous_checkpoint=None if present is None else present.id,
         previous_summary=summary,
         excluded=excluded,
@@ -102,8 +102,8 @@ def determine_plan(
         model=wish.model,
         instructions=wish.instructions,
         request=None if refresh and readings.refresh is RefreshReading.VERBATIM else request,
-        tokens_before=Tokens(messages[0].tail_cost + (0 if present is None else present.estimate)),
-        tokens_after=messages[position].tail_cost,
+        tokens_before=Tokens(messages.tail_costs[0] + (0 if present is None else present.estimate)),
+        tokens_after=messages.tail_costs[position],
     )
 
 

@@ -3,6 +3,7 @@
 import os
 import random
 import sqlite3
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -117,7 +118,7 @@ class Database:
                     raise LockedError(
                         f"{self._path}: another process held the store for {self._wait_seconds:g} seconds"
                     ) from error
-                pause = random.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE)  # noqa: S311  # jitter, no secret
+                pause = random.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE)  # jitter, no secret
                 time.sleep(min(pause, deadline - now))
             else:
                 return
@@ -126,57 +127,53 @@ class Database:
         """Set the connection up, make the tables in an empty file, and refuse a file that is not a store."""
         self._patiently("PRAGMA foreign_keys = ON")
         self._patiently("PRAGMA synchronous = FULL")
-        self._check_header()
-        if self.read_only or self._is_store():
-            self._check_layout()
-            return
-        self._patiently("PRAGMA journal_mode = WAL")
-        self._patiently("BEGIN IMMEDIATE")
         try:
-            # Another process may have been faster.
-            if not self._is_store():
-                for statement in SCHEMA:
-                    self.connection.execute(statement)
-                self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                self.connection.execute("COMMIT")
-        finally:
-            self._roll_back()
-        self._check_layout()
-
-    def _number(self, statement: str) -> int:
-        (number,) = self.connection.execute(statement).fetchone()
-        return int(number)
-
-    def _check_header(self) -> None:
-        try:
-            self._patiently("PRAGMA schema_version")
+            self._patiently("PRAGMA application_id")
         except sqlite3.DatabaseError as error:
             if _is(error, sqlite3.SQLITE_NOTADB):
                 raise StoreError(f"{self._path}: not an SQLite file") from error
             raise
-
-    def _is_store(self) -> bool:
-        """True also for a foreign file, which `_check_layout` refuses; false for one without any content."""
-        return (
-            self._number("PRAGMA application_id") == APPLICATION_ID
-            or self._number("PRAGMA user_version") != 0
-            or self._number("SELECT count(*) FROM sqlite_schema") != 0
-        )
-
-    def _check_layout(self) -> None:
         if self._number("PRAGMA application_id") != APPLICATION_ID:
-            raise StoreError(f"{self._path}: an SQLite file, but not a store of tailmark")
+            self._begin_store()
         version = self._number("PRAGMA user_version")
         if version > SCHEMA_VERSION:
             raise StoreError(
                 f"{self._path}: has schema version {version}; this program reads up to {SCHEMA_VERSION}"
             )
 
+    def _begin_store(self) -> None:
+        """Make the tables in a file without content."""
+        if not self.read_only and self._is_empty():
+            self._patiently("PRAGMA journal_mode = WAL")
+            self._patiently("BEGIN IMMEDIATE")
+            try:
+                # Another process may have been faster.
+                if self._is_empty():
+                    for statement in SCHEMA:
+                        self.connection.execute(statement)
+                    self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                    self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                    self.connection.execute("COMMIT")
+            finally:
+                self._roll_back()
+        if self._number("PRAGMA application_id") != APPLICATION_ID:
+            raise StoreError(f"{self._path}: an SQLite file, but not a store of tailmark")
 
-def _is_read_only(path: Path) -> bool:
+    def _number(self, statement: str) -> int:
+        (number,) = self.connection.execute(statement).fetchone()
+        return int(number)
+
+    def _is_empty(self) -> bool:
+        return (
+            self._number("PRAGMA application_id") == 0
+            and self._number("PRAGMA user_version") == 0
+            and self._number("SELECT count(*) FROM sqlite_schema") == 0
+        )
+
+
+def _is_read_only(path: Path, mode: int) -> bool:
     """Nobody may write it, or not this user. The first also binds a user who may write everything."""
-    return not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK)
+    return not mode & 0o222 or not os.access(path, os.W_OK)
 
 
 def open_database(
@@ -186,11 +183,18 @@ def open_database(
 
     Raises `StoreError` with one clear line.
     """
-    if path.is_dir():
-        raise StoreError(f"{path}: a folder, not a store file")
-    if not path.parent.is_dir():
-        raise StoreError(f"{path}: the folder {path.parent} does not exist")
-    read_only = path.exists() and _is_read_only(path)
+    try:
+        mode_bits = path.stat().st_mode
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise StoreError(f"{path}: the folder {path.parent} does not exist") from None
+        read_only = False
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    else:
+        if stat.S_ISDIR(mode_bits):
+            raise StoreError(f"{path}: a folder, not a store file")
+        read_only = _is_read_only(path, mode_bits)
     mode = "ro" if read_only else "rwc"
     try:
         connection = connection_factory(f"{path.absolute().as_uri()}?mode={mode}")

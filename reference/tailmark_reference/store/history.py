@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable
+from typing import assert_never
 
 from tailmark.identifiers import NodeId
 from tailmark.messages import Message, Role, ToolCall, ToolResult
@@ -25,7 +26,9 @@ from tailmark_reference.store.queries import (
     message_before,
     node_body,
     node_by_id,
+    node_by_seq,
     open_calls,
+    session_and_node,
     session_row,
 )
 from tailmark_reference.store.schema import NodeKind
@@ -54,15 +57,21 @@ def refusal_of_message(message: Message, calls: Iterable[OpenCallRow]) -> Refuse
     """Why a message cannot be stored behind a branch at whose end these calls are open."""
     if not is_valid(message):
         return Refused(code=RefusalCode.INVALID_MESSAGE)
-    open_ids = {call.call for call in calls}
-    made = [part.call for part in message.parts if isinstance(part, ToolCall)]
-    if len(set(made)) < len(made) or not open_ids.isdisjoint(made):
-        return Refused(code=RefusalCode.CALL_ID)
-    if message.role is Role.TOOL:
-        answered = [part.call for part in message.parts if isinstance(part, ToolResult)]
-        if len(set(answered)) < len(answered) or not open_ids.issuperset(answered):
-            return Refused(code=RefusalCode.NOT_OPEN)
-    return None
+    match message.role:
+        case Role.USER:
+            return None
+        case Role.ASSISTANT:
+            made = [part.call for part in message.parts if isinstance(part, ToolCall)]
+            if made and (len(set(made)) < len(made) or not {call.call for call in calls}.isdisjoint(made)):
+                return Refused(code=RefusalCode.CALL_ID)
+            return None
+        case Role.TOOL:
+            answered = [part.call for part in message.parts if isinstance(part, ToolResult)]
+            if len(set(answered)) < len(answered) or not {call.call for call in calls}.issuperset(answered):
+                return Refused(code=RefusalCode.NOT_OPEN)
+            return None
+        case _:
+            assert_never(message.role)
 
 
 def _resettle(
@@ -92,13 +101,12 @@ def _resettle(
 
 def append(connection: sqlite3.Connection, estimator: Estimator, operation: Append) -> Outcome:
     """Add one message behind the session's leaf (TREE-1), or say again what is stored (TREE-6)."""
-    session = session_row(connection, operation.session)
+    message = operation.message
+    session, known = session_and_node(connection, operation.session, message.id)
     if session is None:
         return UNKNOWN_SESSION
-    message = operation.message
-    stored = node_by_id(connection, message.id)
-    if stored is not None:
-        return _append_known(connection, estimator, session, stored, operation)
+    if known is not None:
+        return _append_known(connection, estimator, session, node_by_seq(connection, known), operation)
     calls = calls_at_end(connection, session)
     refusal = refusal_of_message(message, calls)
     if refusal is not None:

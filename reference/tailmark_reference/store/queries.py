@@ -6,15 +6,18 @@ are named by their ``seq``; ``NULL`` is no node.
 
 import sqlite3
 from collections.abc import Iterator
-
-from attrs import frozen
+from itertools import accumulate
+from typing import NamedTuple
 
 from tailmark.identifiers import CallId, NodeId, Revision, SessionId, Tokens
 from tailmark_reference.store.schema import NodeKind
 
+# Plain numbers for the loops: looking up a member of an enumeration for each row takes its time.
+_USER = NodeKind.USER.value
+_CHECKPOINT = NodeKind.CHECKPOINT.value
 
-@frozen
-class SessionRow:
+
+class SessionRow(NamedTuple):
     """A session and what its leaf's columns say. All of the leaf is ``None`` on an empty branch."""
 
     seq: int
@@ -27,21 +30,43 @@ class SessionRow:
     open_since: int | None
 
 
+_SESSIONS = """
+SELECT session.seq, session.id, session.leaf, session.revision, leaf.id, leaf.kind, leaf.checkpoint, leaf.open_since
+FROM session LEFT JOIN node AS leaf ON leaf.seq = session.leaf ORDER BY session.seq
+"""
+
 _SESSION = """
 SELECT session.seq, session.id, session.leaf, session.revision, leaf.id, leaf.kind, leaf.checkpoint, leaf.open_since
-FROM session LEFT JOIN node AS leaf ON leaf.seq = session.leaf
+FROM session LEFT JOIN node AS leaf ON leaf.seq = session.leaf WHERE session.id = ?
+"""
+
+_SESSION_AND_NODE = """
+SELECT (SELECT seq FROM node WHERE id = ?), session.seq, session.id, session.leaf, session.revision,
+    leaf.id, leaf.kind, leaf.checkpoint, leaf.open_since
+FROM session LEFT JOIN node AS leaf ON leaf.seq = session.leaf WHERE session.id = ?
 """
 
 
 def session_row(connection: sqlite3.Connection, session: SessionId) -> SessionRow | None:
     """The session of this id."""
-    row = connection.execute(f"{_SESSION} WHERE session.id = ?", (session,)).fetchone()
+    row = connection.execute(_SESSION, (session,)).fetchone()
     return None if row is None else SessionRow(*row)
+
+
+def session_and_node(
+    connection: sqlite3.Connection, session: SessionId, node: NodeId
+) -> tuple[SessionRow | None, int | None]:
+    """The session of this id, and the number of the node of this id: one look for what every append asks."""
+    row = connection.execute(_SESSION_AND_NODE, (node, session)).fetchone()
+    if row is None:
+        return None, None
+    known, *columns = row
+    return SessionRow(*columns), known
 
 
 def session_rows(connection: sqlite3.Connection) -> list[SessionRow]:
     """All sessions, in the order in which they began."""
-    return [SessionRow(*row) for row in connection.execute(f"{_SESSION} ORDER BY session.seq")]
+    return [SessionRow(*row) for row in connection.execute(_SESSIONS)]
 
 
 def session_model(connection: sqlite3.Connection, session: SessionRow) -> str:
@@ -59,8 +84,7 @@ def session_metadata(connection: sqlite3.Connection, session: SessionRow) -> dic
     )
 
 
-@frozen
-class NodeRow:
+class NodeRow(NamedTuple):
     """A node's columns, its content unread."""
 
     seq: int
@@ -71,18 +95,20 @@ class NodeRow:
     open_since: int | None
 
 
-_NODE = "SELECT seq, id, parent, kind, checkpoint, open_since FROM node"
-
-
 def node_by_id(connection: sqlite3.Connection, node: NodeId) -> NodeRow | None:
     """The node of this id, on whatever branch."""
-    row = connection.execute(f"{_NODE} WHERE id = ?", (node,)).fetchone()
+    row = connection.execute(
+        "SELECT seq, id, parent, kind, checkpoint, open_since FROM node WHERE id = ?", (node,)
+    ).fetchone()
     return None if row is None else NodeRow(*row)
 
 
 def node_by_seq(connection: sqlite3.Connection, seq: int) -> NodeRow:
     """The node of this number, which must exist."""
-    return NodeRow(*connection.execute(f"{_NODE} WHERE seq = ?", (seq,)).fetchone())
+    row = connection.execute(
+        "SELECT seq, id, parent, kind, checkpoint, open_since FROM node WHERE seq = ?", (seq,)
+    )
+    return NodeRow(*row.fetchone())
 
 
 def node_body(connection: sqlite3.Connection, seq: int) -> str:
@@ -123,10 +149,10 @@ def branch(connection: sqlite3.Connection, leaf: int | None) -> list[NodeRow]:
 
 def last_message(connection: sqlite3.Connection, session: SessionRow) -> NodeId | None:
     """The message that the branch ends in, checkpoints aside."""
-    if session.leaf_kind != NodeKind.CHECKPOINT:
+    if session.leaf_kind != _CHECKPOINT:
         return session.leaf_id
     for node in upwards(connection, session.leaf):
-        if node.kind != NodeKind.CHECKPOINT:
+        if node.kind != _CHECKPOINT:
             return node.id
     return None
 
@@ -134,7 +160,7 @@ def last_message(connection: sqlite3.Connection, session: SessionRow) -> NodeId 
 def message_before(connection: sqlite3.Connection, node: NodeRow) -> NodeId | None:
     """The message before a node, checkpoints aside."""
     for above in upwards(connection, node.parent):
-        if above.kind != NodeKind.CHECKPOINT:
+        if above.kind != _CHECKPOINT:
             return above.id
     return None
 
@@ -144,8 +170,7 @@ def is_on_branch(connection: sqlite3.Connection, leaf: int | None, node: int) ->
     return any(above.seq == node for above in upwards(connection, leaf, lowest=node))
 
 
-@frozen
-class OpenCallRow:
+class OpenCallRow(NamedTuple):
     """A call that is open at the end of a branch. ``position`` is that of its part in the message."""
 
     node: int
@@ -184,76 +209,88 @@ def open_calls(
     )
 
 
-@frozen
-class MessageRow:
-    """A message of a walk. ``tail_cost`` adds the estimates from it to the end of the branch."""
+class MessageRow(NamedTuple):
+    """A message of a walk. ``settled``: until where a call of it was open behind it, if one was."""
 
     seq: int
     id: NodeId
     kind: int
-    opens_turn: bool
-    tail_cost: Tokens
+    estimate: Tokens
+    settled: int | None
 
 
-# A user message opens a turn if no call made before it is settled behind it or open (the largest number).
-_MESSAGES = """
-, message (seq, id, kind, estimate, settled) AS (
-    SELECT up.seq, up.id, up.kind, up.estimate,
-        CASE up.kind WHEN 2 THEN (
-            SELECT max(ifnull(settled, 9223372036854775807)) FROM call WHERE node = up.seq
-        ) END
-    FROM up WHERE up.kind <> 4
-)
-SELECT seq, id, kind,
-    kind = 1 AND ifnull(
-        max(settled) OVER (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0
-    ) < seq,
-    sum(estimate) OVER (ORDER BY seq DESC)
-FROM message ORDER BY seq
-"""
+class Messages(NamedTuple):
+    """A run of messages that ends a branch, in branch order.
 
+    ``openers`` are the positions of those that open a turn. ``tail_costs`` has for each message what it and
+    all behind it cost.
+    """
+
+    rows: list[MessageRow]
+    openers: list[int]
+    tail_costs: list[Tokens]
+
+
+# The last column says until where a call of the message was open; the largest number stands for "still". A
+# call that was settled within its message never stood open behind it, so `open_since` says where to look.
 _TAIL = """
-WITH RECURSIVE up (seq, id, parent, kind, estimate) AS (
-    SELECT seq, id, parent, kind, estimate FROM node WHERE seq = :leaf
+WITH RECURSIVE up (seq, id, parent, kind, estimate, open_since) AS (
+    SELECT seq, id, parent, kind, estimate, open_since FROM node WHERE seq = :leaf
     UNION ALL
-    SELECT node.seq, node.id, node.parent, node.kind, node.estimate
+    SELECT node.seq, node.id, node.parent, node.kind, node.estimate, node.open_since
     FROM up JOIN node ON node.seq = up.parent
     WHERE node.seq < up.seq AND node.seq >= :lowest
 )
+SELECT seq, id, kind, estimate, CASE WHEN open_since IS NOT NULL AND kind = 2 THEN (
+    SELECT max(ifnull(settled, 9223372036854775807)) FROM call WHERE node = up.seq
+) END
+FROM up WHERE kind <> 4
 """
 
 # Up to a user message before which nothing was open when it was written: that one opens a turn for good.
 _LAST_TURN = """
-WITH RECURSIVE up (seq, id, parent, kind, estimate) AS (
-    SELECT seq, id, parent, kind, estimate FROM node WHERE seq = :leaf
+WITH RECURSIVE up (seq, id, parent, kind, estimate, open_since) AS (
+    SELECT seq, id, parent, kind, estimate, open_since FROM node WHERE seq = :leaf
     UNION ALL
-    SELECT node.seq, node.id, node.parent, node.kind, node.estimate
+    SELECT node.seq, node.id, node.parent, node.kind, node.estimate, node.open_since
     FROM up JOIN node ON node.seq = up.parent
     WHERE node.seq < up.seq AND NOT (up.kind = 1 AND node.open_since IS NULL)
 )
+SELECT seq, id, kind, estimate, CASE WHEN open_since IS NOT NULL AND kind = 2 THEN (
+    SELECT max(ifnull(settled, 9223372036854775807)) FROM call WHERE node = up.seq
+) END
+FROM up WHERE kind <> 4
 """
 
 
-def _message_rows(rows: sqlite3.Cursor) -> list[MessageRow]:
-    return [MessageRow(seq, node, kind, bool(opens_turn), cost) for seq, node, kind, opens_turn, cost in rows]
+def _messages(cursor: sqlite3.Cursor) -> Messages:
+    """What such a walk met. A user message opens a turn if no call is open before it."""
+    rows = list(map(MessageRow._make, cursor))
+    tail_costs = list(accumulate(row.estimate for row in rows))
+    rows.reverse()
+    tail_costs.reverse()
+    openers = []
+    open_until = 0
+    for position, row in enumerate(rows):
+        if row.kind == _USER and open_until < row.seq:
+            openers.append(position)
+        elif row.settled is not None and row.settled > open_until:
+            open_until = row.settled
+    return Messages(rows, openers, tail_costs)
 
 
-def messages_from(connection: sqlite3.Connection, leaf: int | None, place: int | None) -> list[MessageRow]:
-    """The messages from a place to the end of the branch, in branch order; from the root without a place."""
-    return _message_rows(connection.execute(_TAIL + _MESSAGES, {"leaf": leaf, "lowest": place or 0}))
+def messages_from(connection: sqlite3.Connection, leaf: int | None, place: int | None) -> Messages:
+    """The messages from a place to the end of the branch; from the root without a place."""
+    return _messages(connection.execute(_TAIL, {"leaf": leaf, "lowest": place or 0}))
 
 
 def last_turn(connection: sqlite3.Connection, leaf: int | None) -> list[MessageRow]:
     """The last turn opener and the messages behind it, in branch order. Empty where no turn was opened."""
-    rows = _message_rows(connection.execute(_LAST_TURN + _MESSAGES, {"leaf": leaf}))
-    for position in reversed(range(len(rows))):
-        if rows[position].opens_turn:
-            return rows[position:]
-    return []
+    messages = _messages(connection.execute(_LAST_TURN, {"leaf": leaf}))
+    return messages.rows[messages.openers[-1] :] if messages.openers else []
 
 
-@frozen
-class CheckpointRow:
+class CheckpointRow(NamedTuple):
     """The checkpoint that is in force on a branch. ``place`` is the first message that it keeps."""
 
     id: NodeId
@@ -268,8 +305,7 @@ def checkpoint_row(connection: sqlite3.Connection, checkpoint: int) -> Checkpoin
     return CheckpointRow(*row.fetchone())
 
 
-@frozen
-class TailRow:
+class TailRow(NamedTuple):
     """A message of a projection, its content unread."""
 
     id: NodeId

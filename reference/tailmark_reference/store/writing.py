@@ -13,7 +13,12 @@ from tailmark_reference.store.bodies import to_body, to_message, with_result
 from tailmark_reference.store.queries import OpenCallRow, SessionRow, next_seq, node_body
 from tailmark_reference.store.schema import NodeKind
 
-_KINDS = {Role.USER: NodeKind.USER, Role.ASSISTANT: NodeKind.ASSISTANT, Role.TOOL: NodeKind.TOOL}
+# Plain numbers: sqlite3 takes long to find out that a member of an IntEnum is one.
+_KINDS = {
+    Role.USER: NodeKind.USER.value,
+    Role.ASSISTANT: NodeKind.ASSISTANT.value,
+    Role.TOOL: NodeKind.TOOL.value,
+}
 
 
 @frozen
@@ -56,7 +61,7 @@ def insert_message(
         for position, part in calls:
             connection.execute(
                 "INSERT INTO call (node, position, call, approval, settled) VALUES (?, ?, ?, ?, ?)",
-                (seq, position, part.call, part.call in asked, seq if part.call in finals else None),
+                (seq, position, part.call, int(part.call in asked), seq if part.call in finals else None),
             )
     for call in settles:
         _settle(connection, call, seq)
@@ -141,15 +146,17 @@ def insert_checkpoint(
     open_since: int | None,
 ) -> int:
     """Write a checkpoint behind its base, through the gate that only a commit opens. Answers its number."""
-    connection.execute("INSERT INTO commit_gate (base) SELECT seq FROM node WHERE id = ?", (base,))
+    connection.execute("INSERT INTO commit_gate (base) VALUES ((SELECT seq FROM node WHERE id = ?))", (base,))
+    # A checkpoint is the latest one at or above itself, so its number is drawn beforehand.
     cursor = connection.execute(
         """
-        INSERT INTO node (seq, id, parent, kind, place, checkpoint, open_since, estimate, body)
-        SELECT made.seq, ?, base.seq, 4, (SELECT seq FROM node WHERE id = ?), made.seq, ?, ?, ?
-        FROM (SELECT max(seq) + 1 AS seq FROM node) AS made, node AS base WHERE base.id = ?
+        INSERT INTO node (seq, id, parent, kind, place, checkpoint, open_since, estimate, body) VALUES (
+            (SELECT max(seq) + 1 FROM node), ?, (SELECT seq FROM node WHERE id = ?), 4,
+            (SELECT seq FROM node WHERE id = ?), (SELECT max(seq) + 1 FROM node), ?, ?, ?)
         """,
-        (checkpoint.id, checkpoint.first_kept, open_since, estimate, to_body(checkpoint), base),
+        (checkpoint.id, base, checkpoint.first_kept, open_since, estimate, to_body(checkpoint)),
     )
+    connection.execute("DELETE FROM commit_gate")
     return _made(cursor)
 
 
