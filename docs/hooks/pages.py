@@ -1,1 +1,0 @@
-"""The pages of the specification, as Markdown made from its texts and types."""
