@@ -7,6 +7,7 @@ from random import Random
 from attrs import evolve
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from typing_extensions import override
 
 from tailmark.identifiers import PlanId, SessionId
 from tailmark.operations import CommitCompaction, Operation
@@ -82,6 +83,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def _seen(self, who: int) -> Observation:
         return self._stores[who].observe()
 
+    @override
     def teardown(self) -> None:
         """Close every process and drop the file."""
         for store in self._stores:
@@ -90,9 +92,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
 
 def _durable(observation: Observation) -> Observation:
-    return evolve(
-        observation, sessions=tuple(evolve(view, running=None) for view in observation.sessions)
-    )
+    return evolve(observation, sessions=tuple(evolve(view, running=None) for view in observation.sessions))
 
 
 TestStoreAgainstModel = StoreAgainstModel.TestCase
