@@ -46,25 +46,23 @@ def to_model(body: str) -> Model:
     return json_form.structure(json.loads(body), Model)
 
 
-def has_preliminary(body: str) -> bool:
-    """Whether a message carries a result that is never projected."""
+def _has_preliminary(body: str) -> bool:
     return _PRELIMINARY in body
 
 
-def without_preliminary(message: Message) -> Message:
-    """The message as it is projected (PROJ-4)."""
-    return evolve(
-        message,
-        parts=tuple(
-            part for part in message.parts if not (isinstance(part, ToolResult) and part.preliminary)
-        ),
-    )
+def to_projected(body: str) -> Message:
+    """The message as it is projected: without results that are preliminary (PROJ-4)."""
+    message = to_message(body)
+    if not _has_preliminary(body):
+        return message
+    kept = (part for part in message.parts if not (isinstance(part, ToolResult) and part.preliminary))
+    return evolve(message, parts=tuple(kept))
 
 
 def projected_digest(body: str) -> str:
     """The digest of a message as it is projected. Most bodies need no structuring for it."""
-    if has_preliminary(body):
-        return json_form.digest(without_preliminary(to_message(body)))
+    if _has_preliminary(body):
+        return json_form.digest(to_projected(body))
     return json_form.digest_bytes(body.encode())
 
 

@@ -58,18 +58,20 @@ class Database:
         self._wait_seconds = wait_seconds
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do ``work`` on one snapshot of the store. It must not write.
+        """Do ``work`` on one snapshot of the store. It must not write, and is done again if the store was held.
 
         Raises `LockedError`, and `StoreError` for what SQLite reports.
         """
-        try:
-            self._patiently("BEGIN")
+
+        def attempt() -> T:
+            self.connection.execute("BEGIN")
             try:
-                # The snapshot is taken by the first statement that reads, not by BEGIN.
-                self._patiently("SELECT seq FROM session LIMIT 1")
                 return work(self.connection)
             finally:
                 self._roll_back()
+
+        try:
+            return self._patiently(attempt)
         except sqlite3.Error as error:
             raise StoreError(f"{self._path}: {error}") from error
 
@@ -81,7 +83,7 @@ class Database:
         if self.read_only:
             raise UnwritableError(f"{self._path}: the file cannot be written")
         try:
-            self._patiently("BEGIN IMMEDIATE")
+            self._begin_writing()
             try:
                 outcome = work(self.connection)
                 if isinstance(outcome, Done | Committed):
@@ -102,12 +104,15 @@ class Database:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def _patiently(self, statement: str) -> None:
+    def _begin_writing(self) -> None:
+        self._patiently(lambda: self.connection.execute("BEGIN IMMEDIATE"))
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
         """SQLite's own busy handler is unfair to the one who waits longest, so the pauses are drawn here."""
         deadline: float | None = None
         while True:
             try:
-                self.connection.execute(statement)
+                return attempt()
             except sqlite3.OperationalError as error:
                 if not _is(error, sqlite3.SQLITE_BUSY):
                     raise
@@ -118,22 +123,21 @@ class Database:
                     raise LockedError(
                         f"{self._path}: another process held the store for {self._wait_seconds:g} seconds"
                     ) from error
-                pause = random.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE)  # jitter, no secret
-                time.sleep(min(pause, deadline - now))
-            else:
-                return
+            pause = random.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE)  # jitter
+            time.sleep(min(pause, deadline - now))
 
     def prepare(self) -> None:
         """Set the connection up, make the tables in an empty file, and refuse a file that is not a store."""
-        self._patiently("PRAGMA foreign_keys = ON")
-        self._patiently("PRAGMA synchronous = FULL")
+        self.connection.execute("PRAGMA foreign_keys = ON")
+        self.connection.execute("PRAGMA synchronous = FULL")
         try:
-            self._patiently("PRAGMA application_id")
+            # The first look at the file, and so the first that another process can be in the way of.
+            application = self._patiently(lambda: self._number("PRAGMA application_id"))
         except sqlite3.DatabaseError as error:
             if _is(error, sqlite3.SQLITE_NOTADB):
                 raise StoreError(f"{self._path}: not an SQLite file") from error
             raise
-        if self._number("PRAGMA application_id") != APPLICATION_ID:
+        if application != APPLICATION_ID:
             self._begin_store()
         version = self._number("PRAGMA user_version")
         if version > SCHEMA_VERSION:
@@ -144,8 +148,8 @@ class Database:
     def _begin_store(self) -> None:
         """Make the tables in a file without content."""
         if not self.read_only and self._is_empty():
-            self._patiently("PRAGMA journal_mode = WAL")
-            self._patiently("BEGIN IMMEDIATE")
+            self._patiently(lambda: self.connection.execute("PRAGMA journal_mode = WAL"))
+            self._begin_writing()
             try:
                 # Another process may have been faster.
                 if self._is_empty():

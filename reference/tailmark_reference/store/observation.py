@@ -17,21 +17,18 @@ from tailmark.views import (
     StoredNode,
 )
 from tailmark_reference.store.bodies import (
-    has_preliminary,
     projected_digest,
     to_checkpoint,
     to_content,
-    to_message,
     to_model,
+    to_projected,
     to_summary,
-    without_preliminary,
 )
 from tailmark_reference.store.history import calls_at_end
 from tailmark_reference.store.process import Process
 from tailmark_reference.store.queries import (
     SessionRow,
     branch,
-    checkpoint_row,
     projected,
     session_metadata,
     session_model,
@@ -39,35 +36,33 @@ from tailmark_reference.store.queries import (
 )
 from tailmark_reference.store.schema import NodeKind
 
-_ROLES = {NodeKind.USER: Role.USER, NodeKind.ASSISTANT: Role.ASSISTANT, NodeKind.TOOL: Role.TOOL}
+_ROLES: dict[int, Role] = {
+    NodeKind.USER: Role.USER,
+    NodeKind.ASSISTANT: Role.ASSISTANT,
+    NodeKind.TOOL: Role.TOOL,
+}
 
 # Looking after every step structures the same content again and again; equal text is equal content.
 _content = lru_cache(maxsize=4096)(to_content)
 _digest = lru_cache(maxsize=4096)(projected_digest)
-_summary = lru_cache(maxsize=256)(to_summary)
+_summary_digest = lru_cache(maxsize=256)(lambda body: json_form.digest(to_summary(body)))
 
 
 def projection(connection: sqlite3.Connection, session: SessionRow) -> tuple[ProjectionItem, ...]:
     """What the session's next request carries, by digest (PROJ)."""
-    items = []
-    place = None
-    if session.checkpoint is not None:
-        checkpoint = checkpoint_row(connection, session.checkpoint)
-        place = checkpoint.place
-        items.append(
-            ProjectionItem(
-                node=checkpoint.id,
-                role=Role.USER,
-                marking=Marking.CONTEXT,
-                digest=json_form.digest(_summary(checkpoint.body)),
-            )
-        )
-    items += [
-        ProjectionItem(
-            node=row.id, role=_ROLES[NodeKind(row.kind)], marking=Marking.VERBATIM, digest=_digest(row.body)
-        )
-        for row in projected(connection, session.leaf, place)
+    rows = projected(connection, session.leaf)
+    items = [
+        ProjectionItem(node=row.id, role=_ROLES[row.kind], marking=Marking.VERBATIM, digest=_digest(row.body))
+        for row in rows.messages
     ]
+    if rows.checkpoint is not None:
+        summary = ProjectionItem(
+            node=rows.checkpoint.id,
+            role=Role.USER,
+            marking=Marking.CONTEXT,
+            digest=_summary_digest(rows.checkpoint.body),
+        )
+        items.insert(0, summary)
     return tuple(items)
 
 
@@ -75,13 +70,9 @@ def projected_content(
     connection: sqlite3.Connection, session: SessionRow
 ) -> tuple[Checkpoint | None, tuple[Message, ...]]:
     """The content that the session's next request is made from: the checkpoint in force, and the tail."""
-    checkpoint = None if session.checkpoint is None else checkpoint_row(connection, session.checkpoint)
-    rows = projected(connection, session.leaf, None if checkpoint is None else checkpoint.place)
-    messages = tuple(
-        without_preliminary(to_message(row.body)) if has_preliminary(row.body) else to_message(row.body)
-        for row in rows
-    )
-    return None if checkpoint is None else to_checkpoint(checkpoint.body), messages
+    rows = projected(connection, session.leaf)
+    checkpoint = None if rows.checkpoint is None else to_checkpoint(rows.checkpoint.body)
+    return checkpoint, tuple(to_projected(row.body) for row in rows.messages)
 
 
 def session_view(connection: sqlite3.Connection, process: Process, session: SessionRow) -> SessionView:

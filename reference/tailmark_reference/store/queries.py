@@ -305,26 +305,36 @@ def checkpoint_row(connection: sqlite3.Connection, checkpoint: int) -> Checkpoin
     return CheckpointRow(*row.fetchone())
 
 
-class TailRow(NamedTuple):
-    """A message of a projection, its content unread."""
+class ProjectedRow(NamedTuple):
+    """A node of a projection, its content unread."""
 
     id: NodeId
     kind: int
     body: str
 
 
+# The walk meets the latest checkpoint first, and ends at that one's place.
 _PROJECTED = """
-WITH RECURSIVE up (seq, parent) AS (
-    SELECT seq, parent FROM node WHERE seq = :leaf
+WITH RECURSIVE up (seq, parent, stop, id, kind, body) AS (
+    SELECT seq, parent, place, id, kind, body FROM node WHERE seq = ?
     UNION ALL
-    SELECT node.seq, node.parent FROM up JOIN node ON node.seq = up.parent
-    WHERE node.seq < up.seq AND node.seq >= :lowest
+    SELECT node.seq, node.parent, ifnull(up.stop, node.place), node.id, node.kind, node.body
+    FROM up JOIN node ON node.seq = up.parent
+    WHERE node.seq < up.seq AND up.seq IS NOT up.stop
 )
-SELECT node.id, node.kind, node.body FROM up JOIN node ON node.seq = up.seq
-WHERE node.kind <> 4 ORDER BY up.seq
+SELECT id, kind, body FROM up
 """
 
 
-def projected(connection: sqlite3.Connection, leaf: int | None, place: int | None) -> list[TailRow]:
-    """The messages that the next request carries verbatim, in branch order (PROJ-1, PROJ-2)."""
-    return [TailRow(*row) for row in connection.execute(_PROJECTED, {"leaf": leaf, "lowest": place or 0})]
+class Projected(NamedTuple):
+    """What the next request carries: the summary of the checkpoint in force, and messages in branch order."""
+
+    checkpoint: ProjectedRow | None
+    messages: list[ProjectedRow]
+
+
+def projected(connection: sqlite3.Connection, leaf: int | None) -> Projected:
+    """The projection of the branch that ends in a node (PROJ-1, PROJ-2)."""
+    rows = list(map(ProjectedRow._make, connection.execute(_PROJECTED, (leaf,))))
+    checkpoint = next((row for row in rows if row.kind == _CHECKPOINT), None)
+    return Projected(checkpoint, [row for row in reversed(rows) if row.kind != _CHECKPOINT])

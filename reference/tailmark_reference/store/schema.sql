@@ -76,9 +76,9 @@ BEGIN
     SELECT RAISE(ABORT, 'a node is never deleted');
 END;
 
--- An assistant message with an open call may grow by results of its open calls: in the place of a
--- preliminary result of the same call, or behind its last part. JSON texts of call ids are compared,
--- because SQLite ends an unquoted text at a zero character.
+-- A message with an open call may grow by results of its open calls: in the place of a preliminary result of
+-- the same call, or behind its last part. (Nothing but a result has the field `preliminary`.) JSON texts of
+-- call ids are compared, because SQLite ends an unquoted text at a zero character.
 CREATE TRIGGER node_update BEFORE UPDATE ON node
 WHEN NEW.seq IS NOT OLD.seq
     OR NEW.id IS NOT OLD.id
@@ -87,9 +87,7 @@ WHEN NEW.seq IS NOT OLD.seq
     OR NEW.place IS NOT OLD.place
     OR NEW.checkpoint IS NOT OLD.checkpoint
     OR NEW.open_since IS NOT OLD.open_since
-    OR OLD.kind <> 2
     OR NOT EXISTS (SELECT 1 FROM call WHERE node = OLD.seq AND settled IS NULL)
-    OR NOT json_valid(NEW.body)
     OR json_remove(NEW.body, '$.parts') IS NOT json_remove(OLD.body, '$.parts')
     OR json_array_length(NEW.body, '$.parts') < json_array_length(OLD.body, '$.parts')
     OR EXISTS (
@@ -101,11 +99,7 @@ WHEN NEW.seq IS NOT OLD.seq
                 now.value ->> '$.kind' = 'tool-result'
                 AND (
                     was.value IS NULL
-                    OR (
-                        was.value ->> '$.kind' = 'tool-result'
-                        AND was.value ->> '$.preliminary' IS 1
-                        AND was.value -> '$.call' = now.value -> '$.call'
-                    )
+                    OR (was.value ->> '$.preliminary' IS 1 AND was.value -> '$.call' = now.value -> '$.call')
                 )
                 AND EXISTS (
                     SELECT 1
