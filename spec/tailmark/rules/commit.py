@@ -1,12 +1,7 @@
 """Predicates of the chapter on the commit: a compaction becomes durable as a whole, or leaves nothing."""
 
-from typing import TypeAlias
-
-from attrs import evolve
-
-from tailmark.declarations import Field, RefreshReading
+from tailmark.declarations import Field
 from tailmark.identifiers import SessionId
-from tailmark.messages import Reasoning, Text, ToolCall
 from tailmark.operations import BeginCompaction, CancelCompaction, CommitCompaction, Preview, Restart
 from tailmark.outcomes import (
     Cancelled,
@@ -22,221 +17,37 @@ from tailmark.outcomes import (
     Skipped,
     Stale,
 )
-from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, SummaryFailure
+from tailmark.plans import Plan, SummaryAnswer, SummaryFailure
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import altered, any_change, in_both, is_checkpoint, session_of, shown_outcome
-from tailmark.rules.compactions import (
-    Chosen,
-    allowed_places,
-    asked_plan,
-    covered_by,
-    latest_summary,
-    names_present_place,
-    new_checkpoints,
-    place_of,
-    present_place,
+from tailmark.rules.committing import (
+    before_the_plan,
+    commits,
+    failure_reasons,
+    forged,
+    fresh_difference,
+    is_as_begun,
+    known_to,
+    left_nothing,
+    must_answer,
+    told,
 )
-from tailmark.rules.scene import HiddenFieldError, Mark, Scene, latest_checkpoint
-from tailmark.rules.verdicts import HOLDS, KnownPlan, Result, Seen, Violated, holds_if
-from tailmark.views import Change, SessionView
-
-_Wanted: TypeAlias = Outcome | None
-
-
-def _commits(seen: Seen) -> CommitCompaction | None:
-    """A commit on a known session that the store took up; what is asked of an unknown one is OUT-2's."""
-    operation = seen.operation
-    if not isinstance(operation, CommitCompaction) or is_about_the_store(seen.outcome):
-        return None
-    return operation if seen.before.knows_session(operation.plan.session) else None
-
-
-def _known(seen: Seen, operation: CommitCompaction) -> KnownPlan | None:
-    return seen.known_plan(operation.plan.session, operation.plan.id)
-
-
-# What a commit must answer -------------------------------------------------------------------------------
-
-
-def _before_the_plan(seen: Seen, operation: CommitCompaction) -> _Wanted:
-    """The answer that comes before the plan's contents are looked at; ``None`` if none of them applies."""
-    scene, plan = seen.before, seen.plan(operation.plan)
-    known = _known(seen, operation)
-    if known is not None and known.cancelled:
-        return Cancelled()
-    leaf = scene.leaf(plan.session)
-    if leaf != plan.leaf or scene.revision(plan.session) != plan.revision:
-        return Stale(leaf=leaf, revision=scene.revision(plan.session))
-    if not scene.is_stable(plan.session):
-        return _skipped(scene, plan.session)
-    if known is not None and known.ended:
-        return Refused(code=RefusalCode.SPENT)
-    return None
-
-
-def _skipped(scene: Scene, session: SessionId) -> Skipped:
-    return Skipped(
-        open_calls=tuple(known.call for known in scene.open_calls(session)),
-        answer_running=scene.running(session) is not None,
-    )
-
-
-def _brought(seen: Seen, plan: Plan, branch: Mark) -> Chosen:
-    return Chosen(
-        scene=seen.before,
-        branch=branch,
-        previous=latest_checkpoint(branch),
-        first_kept=plan.first_kept,
-        trigger=plan.trigger,
-        place=place_of(branch, plan.first_kept),
-        present=present_place(seen.before, branch),
-        written=None,
-    )
-
-
-def _contradiction(seen: Seen, plan: Plan) -> str | None:
-    """In what a plan contradicts the state, whatever its trigger and model; ``None`` if in nothing."""
-    branch = seen.before.end(plan.session)
-    if branch is None:
-        return "an empty branch"
-    chosen = _brought(seen, plan, branch)
-    if plan.base != branch.id:
-        return f"the base {plan.base}"
-    if plan.previous_checkpoint != (chosen.previous.id if chosen.previous is not None else None):
-        return f"the checkpoint before, {plan.previous_checkpoint}"
-    if plan.previous_summary != latest_summary(chosen):
-        return "the previous summary"
-    if chosen.place is None:
-        return f"the place before {plan.first_kept}"
-    if chosen.present is None:
-        return None  # a damaged checkpoint: its place cannot be told
-    if not names_present_place(chosen, plan.old_first_kept):
-        return f"the old place before {plan.old_first_kept}"
-    if chosen.place < chosen.present:
-        return f"a place before the present one, {plan.first_kept}"
-    covered = covered_by(chosen)
-    if plan.excluded != covered:
-        return "the covered messages"
-    if plan.refresh != (chosen.previous is not None and chosen.place == chosen.present):
-        return "whether it is a refresh"
-    return _request_contradiction(seen, plan)
-
-
-def _request_contradiction(seen: Seen, plan: Plan) -> str | None:
-    request = plan.request
-    if request is None:
-        verbatim = seen.declaration.readings.refresh is RefreshReading.VERBATIM
-        return None if plan.refresh and verbatim else "a missing request"
-    if request.previous_summary != plan.previous_summary or request.messages != plan.excluded:
-        return "the request"
-    if request.instructions != plan.instructions:
-        return "the request's instructions"
-    return None
-
-
-def _as_begun(brought: Plan, begun: Plan) -> bool:
-    """Whether two plans are the same, model and instructions aside: those are the plan's own."""
-    request = brought.request
-    if request is not None:
-        request = evolve(request, instructions=begun.request.instructions if begun.request else None)
-    return evolve(brought, model=begun.model, instructions=begun.instructions, request=request) == begun
-
-
-def _forged(seen: Seen, operation: CommitCompaction) -> str | None:
-    """In what a brought plan is not what the state determines; ``None`` if in nothing that is certain."""
-    brought, known = seen.plan(operation.plan), _known(seen, operation)
-    if known is None:
-        return "a plan that this process did not begin"
-    if (brought.request is None) != (operation.reply is None):
-        return "a reply without a request" if brought.request is None else "a request without a reply"
-    begun = known.plan
-    if brought == begun:
-        return None
-    contradiction = _contradiction(seen, brought)
-    if contradiction is not None:
-        return contradiction
-    if brought.trigger is not begun.trigger:
-        return f"the trigger {brought.trigger}"
-    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision):
-        return None
-    if brought.first_kept == begun.first_kept and not _as_begun(brought, begun):
-        return "another range, request or size than was begun"
-    if brought.model == begun.model:
-        return None if _as_begun(brought, begun) else "another place than was begun"
-    return _disallowed(seen, brought)
-
-
-def _disallowed(seen: Seen, plan: Plan) -> str | None:
-    """Whether a plan on another model than it was begun on has a place that this model's budget does not allow."""
-    branch = seen.before.end(plan.session)
-    if branch is None:
-        return None
-    chosen = _brought(seen, plan, branch)
-    allowed = allowed_places(chosen, plan.model.tail_budget, seen.declaration.readings)
-    return None if chosen.place in allowed else f"the place before {plan.first_kept} for another budget"
-
-
-def _failure(reply: SummariserReply | None) -> tuple[FailureReason, ...]:
-    """The reasons that may be given for an unusable reply; empty for a usable one."""
-    if reply is None:
-        return ()
-    if isinstance(reply, SummaryFailure):
-        return (FailureReason.SUMMARISER,)
-    texts = [part.text for part in reply.parts if isinstance(part, Text)]
-    blank = not "".join(texts).strip()
-    if reply.finish is FinishReason.LENGTH:
-        return (FailureReason.TRUNCATED,)
-    if reply.finish is FinishReason.TOOL_CALL or any(isinstance(part, ToolCall) for part in reply.parts):
-        return (FailureReason.NOT_TEXT,)
-    if blank and any(isinstance(part, Reasoning) for part in reply.parts):
-        # Text parts that are all blank are blank and no text alike.
-        return (FailureReason.NOT_TEXT, FailureReason.BLANK) if texts else (FailureReason.NOT_TEXT,)
-    return (FailureReason.BLANK,) if blank else ()
-
-
-def _is_as_begun(seen: Seen, operation: CommitCompaction) -> bool:
-    """Whether the commit brings the plan of this process unchanged, with a reply where one was asked for, and nothing comes before."""
-    known = _known(seen, operation)
-    return (
-        known is not None
-        and seen.plan(operation.plan) == known.plan
-        and (operation.plan.request is None) == (operation.reply is None)
-        and _before_the_plan(seen, operation) is None
-    )
-
-
-def _told(outcome: Outcome) -> str:
-    match outcome:
-        case Stale(leaf=leaf, revision=revision):
-            return f"stale, with leaf {leaf} and revision {revision}"
-        case Skipped(open_calls=calls, answer_running=running):
-            return f"skipped, with open calls {', '.join(calls) or 'none'} and {'an' if running else 'no'} answer running"
-        case _:
-            return name_of(outcome)
-
-
-def _must_answer(seen: Seen, wanted: Outcome, because: str) -> Result:
-    """The answer is the wanted one and no checkpoint was written."""
-    outcome = shown_outcome(seen)
-    written = new_checkpoints(seen)
-    if written:
-        return Violated(
-            f"expected {_told(wanted)}, because {because}; saw a checkpoint written", written[0].id
-        )
-    return holds_if(outcome == wanted, f"expected {_told(wanted)}, because {because}; saw {_told(outcome)}")
-
-
-# The clauses ---------------------------------------------------------------------------------------------
+from tailmark.rules.compactions import (
+    asked_plan,
+    new_checkpoints,
+)
+from tailmark.rules.scene import HiddenFieldError, Mark
+from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
 
 def cmt_1(seen: Seen) -> Result:
     """A commit compares leaf and revision with the plan's; it is `stale` if and only if one of the two differs."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
-    wanted = _before_the_plan(seen, operation)
+    wanted = before_the_plan(seen, operation)
     if isinstance(wanted, Stale):
-        return _must_answer(seen, wanted, "leaf or revision differ from the plan's")
+        return must_answer(seen, wanted, "leaf or revision differ from the plan's")
     if isinstance(shown_outcome(seen), Stale) and not isinstance(wanted, Cancelled):
         return Violated("expected another answer than stale, because leaf and revision are the plan's")
     return None
@@ -244,13 +55,13 @@ def cmt_1(seen: Seen) -> Result:
 
 def cmt_2(seen: Seen) -> Result:
     """The same leaf with another revision is `stale` too."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
-    wanted = _before_the_plan(seen, operation)
+    wanted = before_the_plan(seen, operation)
     if not isinstance(wanted, Stale) or wanted.leaf != operation.plan.leaf:
         return None
-    return _must_answer(seen, wanted, f"the revision differs from the plan's {operation.plan.revision}")
+    return must_answer(seen, wanted, f"the revision differs from the plan's {operation.plan.revision}")
 
 
 def cmt_3(seen: Seen) -> Result:
@@ -261,12 +72,12 @@ def cmt_3(seen: Seen) -> Result:
         return Violated(
             f"expected no checkpoint while calls are open, saw one behind {open_calls}", written[0].id
         )
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
-    wanted = _before_the_plan(seen, operation)
+    wanted = before_the_plan(seen, operation)
     if isinstance(wanted, Skipped):
-        return _must_answer(seen, wanted, "the branch is unstable")
+        return must_answer(seen, wanted, "the branch is unstable")
     if isinstance(shown_outcome(seen), Skipped) and not isinstance(wanted, Cancelled | Stale):
         return Violated("expected another answer than skipped, because the branch is stable")
     return None
@@ -274,13 +85,13 @@ def cmt_3(seen: Seen) -> Result:
 
 def cmt_4(seen: Seen) -> Result:
     """What the state determines of a plan is worked out again at the commit; a plan that differs in it is `refused(plan)`."""
-    operation = _commits(seen)
-    if operation is None or _before_the_plan(seen, operation) is not None:
+    operation = commits(seen)
+    if operation is None or before_the_plan(seen, operation) is not None:
         return None
-    forged = _forged(seen, operation)
-    if forged is None:
+    difference = forged(seen, operation)
+    if difference is None:
         return None
-    return _must_answer(seen, Refused(code=RefusalCode.PLAN), f"the plan brings {forged}")
+    return must_answer(seen, Refused(code=RefusalCode.PLAN), f"the plan brings {difference}")
 
 
 def cmt_4a(seen: Seen) -> Result:
@@ -320,7 +131,7 @@ def cmt_5(seen: Seen) -> Result:
     """Checkpoint, leaf and revision change together or not at all."""
     written = new_checkpoints(seen)
     if not written:
-        operation = _commits(seen)
+        operation = commits(seen)
         return _unchanged(seen, operation.plan.session) if operation is not None else None
     checkpoint = written[0].id
     moved = [view.session for view in seen.change.sessions if view.leaf == checkpoint]
@@ -379,24 +190,12 @@ def _settled_on(seen: Seen, session: SessionId) -> bool:
     return any(seen.before.is_on_path(old.content.id, end) for old, _ in altered(seen))
 
 
-def _left_nothing(seen: Seen) -> Result:
-    """Nothing durable and no projection changed, for this process and, where one looked, for a fresh one."""
-    change = any_change(seen)
-    if change is not None:
-        return Violated(f"expected nothing of the compaction to remain, saw that {change}")
-    fresh = seen.fresh_change if seen.after.shows(Field.FRESH) else None
-    departs = _difference(seen.after, fresh) if fresh is not None else None
-    return holds_if(
-        departs is None, f"expected memory to equal the durable state, saw in a fresh process that {departs}"
-    )
-
-
 def cmt_7(seen: Seen) -> Result:
     """`stale`: that summary is dropped for good, and what is seen afterwards is the durable state."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
-    known = _known(seen, operation)
+    known = known_to(seen, operation)
     written = new_checkpoints(seen)
     if written and known is not None and known.ended and not known.cancelled:
         return Violated(
@@ -413,8 +212,8 @@ def cmt_7(seen: Seen) -> Result:
         revision=seen.after.revision(session) if seen.after.shows(Field.REVISION) else outcome.revision,
     )
     if outcome != now:
-        return Violated(f"expected {_told(now)}, as the branch is now; saw {_told(outcome)}")
-    return _left_nothing(seen)
+        return Violated(f"expected {told(now)}, as the branch is now; saw {told(outcome)}")
+    return left_nothing(seen)
 
 
 def cmt_8(seen: Seen) -> Result:
@@ -422,18 +221,18 @@ def cmt_8(seen: Seen) -> Result:
     operation = seen.operation
     if isinstance(operation, CancelCompaction):
         return _cancel(seen, operation)
-    committing = _commits(seen)
+    committing = commits(seen)
     if committing is None:
         return None
-    known = _known(seen, committing)
+    known = known_to(seen, committing)
     if known is None or not known.cancelled:
         return (
             Violated("expected another answer than cancelled, because nobody cancelled this plan")
             if isinstance(shown_outcome(seen), Cancelled)
             else None
         )
-    result = _must_answer(seen, Cancelled(), "the plan was cancelled")
-    return result if isinstance(result, Violated) else _left_nothing(seen)
+    result = must_answer(seen, Cancelled(), "the plan was cancelled")
+    return result if isinstance(result, Violated) else left_nothing(seen)
 
 
 def _cancel(seen: Seen, operation: CancelCompaction) -> Result:
@@ -445,15 +244,15 @@ def _cancel(seen: Seen, operation: CancelCompaction) -> Result:
     wanted: Outcome = Cancelled() if waits else Noop(reason=NoopReason.NO_SUCH_PLAN)
     if outcome != wanted:
         why = "waits" if waits else "does not wait"
-        return Violated(f"expected {_told(wanted)}, because {operation.plan} {why}; saw {_told(outcome)}")
+        return Violated(f"expected {told(wanted)}, because {operation.plan} {why}; saw {told(outcome)}")
     change = any_change(seen)
     return holds_if(change is None, f"expected a cancel to change nothing, saw that {change}")
 
 
 def cmt_9(seen: Seen) -> Result:
     """Of several compactions planned on one state at most one commits."""
-    operation = _commits(seen)
-    known = _known(seen, operation) if operation is not None else None
+    operation = commits(seen)
+    known = known_to(seen, operation) if operation is not None else None
     if operation is None or known is None:
         return None
     plan = seen.plan(known.plan)
@@ -495,11 +294,11 @@ def _was_compacted(end: Mark | None, plan: Plan) -> bool:
 
 def cmt_10(seen: Seen) -> Result:
     """A message appended during a compaction is never lost: the compaction loses."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
     brought = seen.plan(operation.plan)
-    known = _known(seen, operation)
+    known = known_to(seen, operation)
     plan = known.plan if known is not None else brought
     session = plan.session
     end = seen.before.end(session)
@@ -527,7 +326,7 @@ def cmt_10(seen: Seen) -> Result:
 
 def cmt_11(seen: Seen) -> Result:
     """After a commit what this process shows equals the durable state, and so does what a fresh process shows."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
     outcome = shown_outcome(seen)
@@ -540,7 +339,7 @@ def cmt_11(seen: Seen) -> Result:
     fresh = seen.fresh
     if fresh is None:
         return None
-    departs = _difference(seen.after, fresh)
+    departs = fresh_difference(seen.after, fresh)
     return holds_if(
         departs is None,
         f"expected a fresh process to see the same, saw there that {departs}",
@@ -548,50 +347,11 @@ def cmt_11(seen: Seen) -> Result:
     )
 
 
-def _difference(scene: Scene, change: Change) -> str | None:
-    """The first thing in which a fresh process's view departs from a state; ``None`` if there is none.
-
-    What the implementation cannot show is passed over, and so are estimates, which are no durable state.
-    """
-    if change.nodes_gone:
-        return f"{change.nodes_gone[0]} is not stored"
-    if change.sessions_gone:
-        return f"the session {change.sessions_gone[0]} is not there"
-    for node in change.nodes:
-        stored = scene.node(node.content.id)
-        if stored is None:
-            return f"{node.content.id} is stored besides"
-        if stored.content != node.content or stored.parent != node.parent:
-            return f"{node.content.id} is another"
-    for view in change.sessions:
-        departs = _view_difference(scene, view)
-        if departs is not None:
-            return departs
-    return None
-
-
-def _view_difference(scene: Scene, view: SessionView) -> str | None:
-    session = view.session
-    if not scene.knows_session(session):
-        return f"the session {session} is there besides"
-    if scene.leaf(session) != view.leaf:
-        return f"the leaf of {session} is {view.leaf}"
-    if scene.shows(Field.REVISION) and scene.revision(session) != view.revision:
-        return f"the revision of {session} is {view.revision}"
-    if scene.shows(Field.PROJECTION) and scene.projection(session) != view.projection:
-        return f"the projection of {session} is another"
-    if scene.shows(Field.MODEL) and scene.model(session) != view.model:
-        return f"the model of {session} is another"
-    if scene.shows(Field.METADATA) and scene.metadata(session) != view.metadata:
-        return f"the metadata of {session} are others"
-    return None
-
-
 def cmt_12(seen: Seen) -> Result:
     """An acknowledged commit survives the end of the process; one that was not acknowledged is wholly there or wholly absent."""
     if isinstance(seen.operation, Restart):
         return _survives(seen)
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None:
         return None
     fresh = seen.fresh
@@ -657,37 +417,37 @@ def _survives(seen: Seen) -> Result:
 
 def cmt_13(seen: Seen) -> Result:
     """Undisturbed, a plan commits: metadata, reads, other sessions and a change of model do not make it stale."""
-    operation = _commits(seen)
-    if operation is None or not _is_as_begun(seen, operation) or _failure(operation.reply):
+    operation = commits(seen)
+    if operation is None or not is_as_begun(seen, operation) or failure_reasons(operation.reply):
         return None
     outcome = shown_outcome(seen)
     if isinstance(outcome, More):
         return None  # a further pass; the plan still waits
     return holds_if(
         isinstance(outcome, Committed) and bool(new_checkpoints(seen)),
-        f"expected committed, because nothing happened to the branch since the plan; saw {_told(outcome)}",
+        f"expected committed, because nothing happened to the branch since the plan; saw {told(outcome)}",
         operation.plan.leaf,
     )
 
 
 def cmt_14(seen: Seen) -> Result:
     """A failed summariser leaves nothing."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None or not isinstance(operation.reply, SummaryFailure):
         return None
-    if not _is_as_begun(seen, operation):
+    if not is_as_begun(seen, operation):
         return None
-    result = _must_answer(seen, Failed(reason=FailureReason.SUMMARISER), "the summariser failed")
-    return result if isinstance(result, Violated) else _left_nothing(seen)
+    result = must_answer(seen, Failed(reason=FailureReason.SUMMARISER), "the summariser failed")
+    return result if isinstance(result, Violated) else left_nothing(seen)
 
 
 def cmt_15(seen: Seen) -> Result:
     """An answer that is no summary is `failed` and leaves nothing: blank, cut off, reasoning or a tool call instead of text."""
-    operation = _commits(seen)
+    operation = commits(seen)
     if operation is None or not isinstance(operation.reply, SummaryAnswer):
         return None
-    reasons = _failure(operation.reply)
-    if not _is_as_begun(seen, operation):
+    reasons = failure_reasons(operation.reply)
+    if not is_as_begun(seen, operation):
         return None
     outcome = shown_outcome(seen)
     if not reasons:
@@ -696,8 +456,8 @@ def cmt_15(seen: Seen) -> Result:
     wanted = (
         Failed(reason=outcome.reason) if isinstance(outcome, Failed) and outcome.reason in reasons else None
     )
-    result = _must_answer(seen, wanted or Failed(reason=reasons[0]), "the answer is no summary")
-    return result if isinstance(result, Violated) else _left_nothing(seen)
+    result = must_answer(seen, wanted or Failed(reason=reasons[0]), "the answer is no summary")
+    return result if isinstance(result, Violated) else left_nothing(seen)
 
 
 def cmt_17(seen: Seen) -> Result:

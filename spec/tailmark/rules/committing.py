@@ -1,0 +1,274 @@
+"""What a commit must answer, and what it may leave: shared by the clauses on the commit."""
+
+from typing import TypeAlias
+
+from attrs import evolve
+
+from tailmark.declarations import Field, RefreshReading
+from tailmark.identifiers import SessionId
+from tailmark.messages import Reasoning, Text, ToolCall
+from tailmark.operations import CommitCompaction
+from tailmark.outcomes import (
+    Cancelled,
+    FailureReason,
+    Outcome,
+    RefusalCode,
+    Refused,
+    Skipped,
+    Stale,
+)
+from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryFailure
+from tailmark.rules.answers import is_about_the_store, name_of
+from tailmark.rules.changes import any_change, shown_outcome
+from tailmark.rules.compactions import (
+    Chosen,
+    allowed_places,
+    covered_by,
+    latest_summary,
+    names_present_place,
+    new_checkpoints,
+    place_of,
+    present_place,
+)
+from tailmark.rules.scene import Mark, Scene, latest_checkpoint
+from tailmark.rules.verdicts import KnownPlan, Result, Seen, Violated, holds_if
+from tailmark.views import Change, SessionView
+
+_Wanted: TypeAlias = Outcome | None
+
+
+def commits(seen: Seen) -> CommitCompaction | None:
+    """A commit on a known session that the store took up; what is asked of an unknown one is OUT-2's."""
+    operation = seen.operation
+    if not isinstance(operation, CommitCompaction) or is_about_the_store(seen.outcome):
+        return None
+    return operation if seen.before.knows_session(operation.plan.session) else None
+
+
+def known_to(seen: Seen, operation: CommitCompaction) -> KnownPlan | None:
+    return seen.known_plan(operation.plan.session, operation.plan.id)
+
+
+# What a commit must answer -------------------------------------------------------------------------------
+
+
+def before_the_plan(seen: Seen, operation: CommitCompaction) -> _Wanted:
+    """The answer that comes before the plan's contents are looked at; ``None`` if none of them applies."""
+    scene, plan = seen.before, seen.plan(operation.plan)
+    known = known_to(seen, operation)
+    if known is not None and known.cancelled:
+        return Cancelled()
+    leaf = scene.leaf(plan.session)
+    if leaf != plan.leaf or scene.revision(plan.session) != plan.revision:
+        return Stale(leaf=leaf, revision=scene.revision(plan.session))
+    if not scene.is_stable(plan.session):
+        return _skipped(scene, plan.session)
+    if known is not None and known.ended:
+        return Refused(code=RefusalCode.SPENT)
+    return None
+
+
+def _skipped(scene: Scene, session: SessionId) -> Skipped:
+    return Skipped(
+        open_calls=tuple(known.call for known in scene.open_calls(session)),
+        answer_running=scene.running(session) is not None,
+    )
+
+
+def _brought(seen: Seen, plan: Plan, branch: Mark) -> Chosen:
+    return Chosen(
+        scene=seen.before,
+        branch=branch,
+        previous=latest_checkpoint(branch),
+        first_kept=plan.first_kept,
+        trigger=plan.trigger,
+        place=place_of(branch, plan.first_kept),
+        present=present_place(seen.before, branch),
+        written=None,
+    )
+
+
+def _contradiction(seen: Seen, plan: Plan) -> str | None:
+    """In what a plan contradicts the state, whatever its trigger and model; ``None`` if in nothing."""
+    branch = seen.before.end(plan.session)
+    if branch is None:
+        return "an empty branch"
+    chosen = _brought(seen, plan, branch)
+    if plan.base != branch.id:
+        return f"the base {plan.base}"
+    if plan.previous_checkpoint != (chosen.previous.id if chosen.previous is not None else None):
+        return f"the checkpoint before, {plan.previous_checkpoint}"
+    if plan.previous_summary != latest_summary(chosen):
+        return "the previous summary"
+    if chosen.place is None:
+        return f"the place before {plan.first_kept}"
+    if chosen.present is None:
+        return None  # a damaged checkpoint: its place cannot be told
+    if not names_present_place(chosen, plan.old_first_kept):
+        return f"the old place before {plan.old_first_kept}"
+    if chosen.place < chosen.present:
+        return f"a place before the present one, {plan.first_kept}"
+    covered = covered_by(chosen)
+    if plan.excluded != covered:
+        return "the covered messages"
+    if plan.refresh != (chosen.previous is not None and chosen.place == chosen.present):
+        return "whether it is a refresh"
+    return _request_contradiction(seen, plan)
+
+
+def _request_contradiction(seen: Seen, plan: Plan) -> str | None:
+    request = plan.request
+    if request is None:
+        verbatim = seen.declaration.readings.refresh is RefreshReading.VERBATIM
+        return None if plan.refresh and verbatim else "a missing request"
+    if request.previous_summary != plan.previous_summary or request.messages != plan.excluded:
+        return "the request"
+    if request.instructions != plan.instructions:
+        return "the request's instructions"
+    return None
+
+
+def _as_begun(brought: Plan, begun: Plan) -> bool:
+    """Whether two plans are the same, model and instructions aside: those are the plan's own."""
+    request = brought.request
+    if request is not None:
+        request = evolve(request, instructions=begun.request.instructions if begun.request else None)
+    return evolve(brought, model=begun.model, instructions=begun.instructions, request=request) == begun
+
+
+def forged(seen: Seen, operation: CommitCompaction) -> str | None:
+    """In what a brought plan is not what the state determines; ``None`` if in nothing that is certain."""
+    brought, known = seen.plan(operation.plan), known_to(seen, operation)
+    if known is None:
+        return "a plan that this process did not begin"
+    if (brought.request is None) != (operation.reply is None):
+        return "a reply without a request" if brought.request is None else "a request without a reply"
+    begun = known.plan
+    if brought == begun:
+        return None
+    contradiction = _contradiction(seen, brought)
+    if contradiction is not None:
+        return contradiction
+    if brought.trigger is not begun.trigger:
+        return f"the trigger {brought.trigger}"
+    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision):
+        return None
+    if brought.first_kept == begun.first_kept and not _as_begun(brought, begun):
+        return "another range, request or size than was begun"
+    if brought.model == begun.model:
+        return None if _as_begun(brought, begun) else "another place than was begun"
+    return _disallowed(seen, brought)
+
+
+def _disallowed(seen: Seen, plan: Plan) -> str | None:
+    """Whether a plan on another model than it was begun on has a place that this model's budget does not allow."""
+    branch = seen.before.end(plan.session)
+    if branch is None:
+        return None
+    chosen = _brought(seen, plan, branch)
+    allowed = allowed_places(chosen, plan.model.tail_budget, seen.declaration.readings)
+    return None if chosen.place in allowed else f"the place before {plan.first_kept} for another budget"
+
+
+def failure_reasons(reply: SummariserReply | None) -> tuple[FailureReason, ...]:
+    """The reasons that may be given for an unusable reply; empty for a usable one."""
+    if reply is None:
+        return ()
+    if isinstance(reply, SummaryFailure):
+        return (FailureReason.SUMMARISER,)
+    texts = [part.text for part in reply.parts if isinstance(part, Text)]
+    blank = not "".join(texts).strip()
+    if reply.finish is FinishReason.LENGTH:
+        return (FailureReason.TRUNCATED,)
+    if reply.finish is FinishReason.TOOL_CALL or any(isinstance(part, ToolCall) for part in reply.parts):
+        return (FailureReason.NOT_TEXT,)
+    if blank and any(isinstance(part, Reasoning) for part in reply.parts):
+        # Text parts that are all blank are blank and no text alike.
+        return (FailureReason.NOT_TEXT, FailureReason.BLANK) if texts else (FailureReason.NOT_TEXT,)
+    return (FailureReason.BLANK,) if blank else ()
+
+
+def is_as_begun(seen: Seen, operation: CommitCompaction) -> bool:
+    """Whether the commit brings the plan of this process unchanged, with a reply where one was asked for, and nothing comes before."""
+    known = known_to(seen, operation)
+    return (
+        known is not None
+        and seen.plan(operation.plan) == known.plan
+        and (operation.plan.request is None) == (operation.reply is None)
+        and before_the_plan(seen, operation) is None
+    )
+
+
+def told(outcome: Outcome) -> str:
+    match outcome:
+        case Stale(leaf=leaf, revision=revision):
+            return f"stale, with leaf {leaf} and revision {revision}"
+        case Skipped(open_calls=calls, answer_running=running):
+            return f"skipped, with open calls {', '.join(calls) or 'none'} and {'an' if running else 'no'} answer running"
+        case _:
+            return name_of(outcome)
+
+
+def must_answer(seen: Seen, wanted: Outcome, because: str) -> Result:
+    """The answer is the wanted one and no checkpoint was written."""
+    outcome = shown_outcome(seen)
+    written = new_checkpoints(seen)
+    if written:
+        return Violated(
+            f"expected {told(wanted)}, because {because}; saw a checkpoint written", written[0].id
+        )
+    return holds_if(outcome == wanted, f"expected {told(wanted)}, because {because}; saw {told(outcome)}")
+
+
+# What must remain ----------------------------------------------------------------------------------------
+
+
+def left_nothing(seen: Seen) -> Result:
+    """Nothing durable and no projection changed, for this process and, where one looked, for a fresh one."""
+    change = any_change(seen)
+    if change is not None:
+        return Violated(f"expected nothing of the compaction to remain, saw that {change}")
+    fresh = seen.fresh_change if seen.after.shows(Field.FRESH) else None
+    departs = fresh_difference(seen.after, fresh) if fresh is not None else None
+    return holds_if(
+        departs is None, f"expected memory to equal the durable state, saw in a fresh process that {departs}"
+    )
+
+
+def fresh_difference(scene: Scene, change: Change) -> str | None:
+    """The first thing in which a fresh process's view departs from a state; ``None`` if there is none.
+
+    What the implementation cannot show is passed over, and so are estimates, which are no durable state.
+    """
+    if change.nodes_gone:
+        return f"{change.nodes_gone[0]} is not stored"
+    if change.sessions_gone:
+        return f"the session {change.sessions_gone[0]} is not there"
+    for node in change.nodes:
+        stored = scene.node(node.content.id)
+        if stored is None:
+            return f"{node.content.id} is stored besides"
+        if stored.content != node.content or stored.parent != node.parent:
+            return f"{node.content.id} is another"
+    for view in change.sessions:
+        departs = _view_difference(scene, view)
+        if departs is not None:
+            return departs
+    return None
+
+
+def _view_difference(scene: Scene, view: SessionView) -> str | None:
+    session = view.session
+    if not scene.knows_session(session):
+        return f"the session {session} is there besides"
+    if scene.leaf(session) != view.leaf:
+        return f"the leaf of {session} is {view.leaf}"
+    if scene.shows(Field.REVISION) and scene.revision(session) != view.revision:
+        return f"the revision of {session} is {view.revision}"
+    if scene.shows(Field.PROJECTION) and scene.projection(session) != view.projection:
+        return f"the projection of {session} is another"
+    if scene.shows(Field.MODEL) and scene.model(session) != view.model:
+        return f"the model of {session} is another"
+    if scene.shows(Field.METADATA) and scene.metadata(session) != view.metadata:
+        return f"the metadata of {session} are others"
+    return None
