@@ -40,6 +40,7 @@ from tailmark.outcomes import (
 from tailmark.rules.answers import (
     CANCELLED,
     SKIPPED,
+    WHY,
     applicable,
     decided,
     is_about_the_store,
@@ -60,6 +61,7 @@ from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
 
 _UNKNOWN_SESSION = refused(RefusalCode.UNKNOWN_SESSION)
 _SPENT = refused(RefusalCode.SPENT)
+_BEFORE_PLAN = (_UNKNOWN_SESSION, CANCELLED, STALE, SKIPPED, _SPENT)
 
 
 def out_1(seen: Seen) -> Result:
@@ -85,12 +87,14 @@ def out_2(seen: Seen) -> Result:
         if given == _UNKNOWN_SESSION:
             return Violated(f"expected another answer than {given}: the session is known")
         return Violated(f"expected {_UNKNOWN_SESSION} before anything else; saw {given}")
-    if len(set(applying)) < 2 or given == applying[0]:
+    if applying and given == applying[0]:
         return HOLDS if len(set(applying)) > 1 else None
-    if given == refused(RefusalCode.PLAN) and applying[0].startswith("failed("):
-        # A forged plan is refused before its reply is read; whether it is forged is CMT-4's to say.
+    if given == refused(RefusalCode.PLAN) and not any(name in _BEFORE_PLAN for name in applying):
+        # Whether a plan is forged is CMT-4's to say; where it is, its reply is not read.
         return None
-    return Violated(f"expected {applying[0]}, the first of {', '.join(applying)}; saw {given}")
+    if len(set(applying)) > 1 or (applying and given in WHY):
+        return Violated(f"expected {applying[0]}, the first of {', '.join(applying)}; saw {given}")
+    return None
 
 
 def out_3(seen: Seen) -> Result:

@@ -1,6 +1,8 @@
 """The model's view: what the next request carries."""
 
-from collections.abc import Iterator
+from functools import lru_cache
+
+from attrs import frozen
 
 from tailmark.declarations import Field
 from tailmark.identifiers import NodeId, SessionId
@@ -28,24 +30,71 @@ def _shown(seen: Seen) -> tuple[SessionId, ...]:
             return sessions
 
 
+@frozen(kw_only=True, eq=False)
+class _Sent:
+    """What a session sends: its projection, sorted by what the items are, and what it follows from.
+
+    ``messages`` are the items that are stored messages, with their marks; ``summaries`` those that are stored
+    checkpoints, with their index; ``made_up`` those that are neither. ``carried`` as in `Scene.carried`.
+    """
+
+    session: SessionId
+    items: tuple[ProjectionItem, ...]
+    latest: Mark | None
+    carried: tuple[NodeId, ...] | None
+    messages: tuple[tuple[ProjectionItem, Mark], ...]
+    summaries: tuple[tuple[int, NodeId], ...]
+    made_up: tuple[ProjectionItem, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The items' ids, for a sentence."""
+        return _ids(self.items)
+
+
+@lru_cache(maxsize=1)
+def _sent(seen: Seen) -> tuple[_Sent, ...]:
+    """What each session sends whose view changed or was read anew."""
+    return tuple(_sort(seen.after, session) for session in _shown(seen))
+
+
+def _sort(scene: Scene, session: SessionId) -> _Sent:
+    items = scene.projection(session)
+    messages: list[tuple[ProjectionItem, Mark]] = []
+    summaries: list[tuple[int, NodeId]] = []
+    made_up: list[ProjectionItem] = []
+    for index, item in enumerate(items):
+        mark = scene.mark(item.node)
+        if mark is None:
+            made_up.append(item)
+        elif mark.message is None:
+            summaries.append((index, mark.id))
+        else:
+            messages.append((item, mark))
+    return _Sent(
+        session=session,
+        items=items,
+        latest=scene.checkpoint(session),
+        carried=scene.carried(session),
+        messages=tuple(messages),
+        summaries=tuple(summaries),
+        made_up=tuple(made_up),
+    )
+
+
 def _ids(items: tuple[ProjectionItem, ...]) -> tuple[str, ...]:
     return tuple("something not stored" if item.node is None else item.node for item in items)
-
-
-def _is_summary(scene: Scene, item: ProjectionItem) -> bool:
-    return item.node is not None and is_checkpoint(scene.node(item.node))
 
 
 def proj_1(seen: Seen) -> Result:
     """Without a checkpoint on the branch the projection is every message from the root to the leaf."""
     exercised = False
-    for session in _shown(seen):
-        if seen.after.checkpoint(session) is not None:
+    for sent in _sent(seen):
+        if sent.latest is not None:
             continue
-        expected = seen.after.carried(session) or ()
-        shown = seen.after.projection(session)
-        if tuple(item.node for item in shown) != expected:
-            return Violated(f"expected every message, {listed(expected)}; saw {listed(_ids(shown))}")
+        expected = sent.carried or ()
+        if tuple(item.node for item in sent.items) != expected:
+            return Violated(f"expected every message, {listed(expected)}; saw {listed(sent.ids)}")
         exercised = exercised or bool(expected)
     return HOLDS if exercised else None
 
@@ -53,18 +102,16 @@ def proj_1(seen: Seen) -> Result:
 def proj_2(seen: Seen) -> Result:
     """With a checkpoint the projection is the summary of the latest one and then every message after its place."""
     exercised = False
-    for session in _shown(seen):
-        latest = seen.after.checkpoint(session)
-        expected = seen.after.carried(session)
-        if latest is None or expected is None:
+    for sent in _sent(seen):
+        latest = sent.latest
+        if latest is None or sent.carried is None:
             continue
-        shown = seen.after.projection(session)
-        if tuple(item.node for item in shown) != expected:
+        if tuple(item.node for item in sent.items) != sent.carried:
             return Violated(
-                f"expected the summary and what follows the place, {listed(expected)}; saw {listed(_ids(shown))}",
+                f"expected the summary and what follows the place, {listed(sent.carried)}; saw {listed(sent.ids)}",
                 latest.id,
             )
-        if shown[0].digest != seen.after.sent_digest(latest.id):
+        if seen.after.sent_digest(latest.id) not in (None, sent.items[0].digest):
             return Violated(
                 f"expected the summary of {latest.id} as it is stored; saw another text", latest.id
             )
@@ -76,18 +123,17 @@ def proj_3(seen: Seen) -> Result:
     """The latest checkpoint is the one nearest to the leaf by parent links, whatever was stored last."""
     exercised = False
     scene = seen.after
-    for session in _shown(seen):
-        latest = scene.checkpoint(session)
+    for sent in _sent(seen):
+        latest = sent.latest
+        expected = latest.id if latest is not None else None
+        if scene.shows(Field.CHECKPOINT) and scene.shown_checkpoint(sent.session) != expected:
+            shown = scene.shown_checkpoint(sent.session)
+            return Violated(f"expected the latest checkpoint {expected}; saw {shown}", expected)
         if latest is None:
             continue
-        for item in scene.projection(session):
-            if _is_summary(scene, item) and item.node != latest.id:
-                return Violated(f"expected the summary of {latest.id}; saw that of {item.node}", latest.id)
-        if scene.shows(Field.CHECKPOINT) and scene.shown_checkpoint(session) != latest.id:
-            return Violated(
-                f"expected the latest checkpoint {latest.id}; saw {scene.shown_checkpoint(session)}",
-                latest.id,
-            )
+        other = next((checkpoint for _, checkpoint in sent.summaries if checkpoint != latest.id), None)
+        if other is not None:
+            return Violated(f"expected the summary of {latest.id}; saw that of {other}", latest.id)
         earlier = latest.above is not None and latest_checkpoint(latest.above) is not None
         exercised = exercised or earlier or _another_checkpoint(seen, latest.id)
     return HOLDS if exercised else None
@@ -108,9 +154,9 @@ def proj_4(seen: Seen) -> Result:
     """What is verbatim is the durable content, each message once, in branch order; preliminary results alone stay out."""
     exercised = False
     scene = seen.after
-    for session in _shown(seen):
+    for sent in _sent(seen):
         last = 0
-        for item, mark in _messages(scene, session):
+        for item, mark in sent.messages:
             if mark.messages <= last:
                 return Violated(
                     f"expected {item.node} once and in branch order; saw it out of place", item.node
@@ -122,35 +168,25 @@ def proj_4(seen: Seen) -> Result:
                     f"expected {item.node} as an ordinary message of its role; saw {item.role}, {item.marking}",
                     item.node,
                 )
-            if item.digest != scene.sent_digest(mark.id):
+            if scene.sent_digest(mark.id) not in (None, item.digest):
                 return Violated(f"expected the stored content of {item.node}; saw other content", item.node)
             exercised = True
     return HOLDS if exercised else None
-
-
-def _messages(scene: Scene, session: SessionId) -> Iterator[tuple[ProjectionItem, Mark]]:
-    """The items that are stored messages, with their marks."""
-    for item in scene.projection(session):
-        mark = scene.mark(item.node)
-        if mark is not None and mark.message is not None:
-            yield item, mark
 
 
 def proj_5(seen: Seen) -> Result:
     """A checkpoint that is not on the branch contributes nothing to it."""
     exercised = False
     scene = seen.after
-    for session in _shown(seen):
-        latest = scene.checkpoint(session)
-        on_branch = latest.id if latest is not None else None
-        for item in scene.projection(session):
-            if not _is_summary(scene, item) or item.node == on_branch or item.node is None:
-                continue
-            if not scene.is_on_path(item.node, scene.end(session)):
+    for sent in _sent(seen):
+        on_branch = sent.latest.id if sent.latest is not None else None
+        for _, checkpoint in sent.summaries:
+            if checkpoint != on_branch and not scene.is_on_path(checkpoint, scene.end(sent.session)):
                 return Violated(
-                    f"expected nothing of {item.node}, which is not on the branch; saw its summary", item.node
+                    f"expected nothing of {checkpoint}, which is not on the branch; saw its summary",
+                    checkpoint,
                 )
-        exercised = exercised or (_moves_leaves(seen) and _has_checkpoint_elsewhere(scene, session))
+        exercised = exercised or (_moves_leaves(seen) and _has_checkpoint_elsewhere(scene, sent.session))
     return HOLDS if exercised else None
 
 
@@ -163,17 +199,15 @@ def _has_checkpoint_elsewhere(scene: Scene, session: SessionId) -> bool:
 def proj_6(seen: Seen) -> Result:
     """A checkpoint's parent says when it was made, its first_kept says where the verbatim part resumes."""
     exercised = False
-    scene = seen.after
-    for session in _shown(seen):
-        latest = scene.checkpoint(session)
-        if latest is None or scene.place(latest) is None:
+    for sent in _sent(seen):
+        latest = sent.latest
+        if latest is None or sent.carried is None:
             continue
         first_kept = checkpoint_of(latest).first_kept
         parent = latest.above.id if latest.above is not None else None
         if first_kept is None or first_kept == parent:
             continue
-        first = next(_messages(scene, session), None)
-        saw = first[0].node if first is not None else None
+        saw = sent.messages[0][0].node if sent.messages else None
         if saw != first_kept:
             return Violated(
                 f"expected the verbatim part to begin with {first_kept}; saw it begin with {saw}", first_kept
@@ -188,6 +222,9 @@ def proj_7(seen: Seen) -> Result:
     if isinstance(seen.operation, Restart | Load):
         if change := node_change(seen):
             return Violated(f"expected {seen.operation.kind} to write nothing; saw that {change}")
+        for lost in seen.change.sessions_gone:
+            if seen.before.knows_session(lost):
+                return Violated(f"expected {seen.operation.kind} to keep the session {lost}; saw it gone")
         for session in _shown(seen):
             if not seen.before.knows_session(session):
                 return Violated(f"expected {seen.operation.kind} to make no session; saw {session}")
@@ -211,38 +248,50 @@ def proj_7(seen: Seen) -> Result:
 
 def proj_8(seen: Seen) -> Result:
     """A projection has no result without its call and no call without its result but open ones, and no request is made while one is open."""
-    if isinstance(seen.operation, StartAnswer | NextRequest):
-        asked = seen.operation.session
-        if seen.before.knows_session(asked) and seen.before.open_calls(asked):
-            answer = decided(seen, refused(RefusalCode.UNSTABLE))
-            if answer is not None:
-                return answer
+    if _asks_for_a_request(seen):
+        answer = decided(seen, refused(RefusalCode.UNSTABLE))
+        if answer is not None:
+            return answer
     exercised = False
-    for session in _shown(seen):
-        calls = _projected_calls(seen.after, session)
+    for sent in _sent(seen):
+        calls = _projected_calls(seen.after, sent)
         if isinstance(calls, Violated):
             return calls
         exercised = exercised or calls
     return HOLDS if exercised else None
 
 
-def _projected_calls(scene: Scene, session: SessionId) -> Violated | bool:
+def _asks_for_a_request(seen: Seen) -> bool:
+    match seen.operation:
+        case NextRequest(session=session):
+            return seen.before.knows_session(session)
+        case StartAnswer(session=session):
+            # A start while another answer runs is refused as well; that is DEF-STABLE's.
+            return seen.before.knows_session(session) and bool(seen.before.open_calls(session))
+        case _:
+            return False
+
+
+def _projected_calls(scene: Scene, sent: _Sent) -> Violated | bool:
     """Whether the projection has calls at all, or what is wrong with them."""
     waiting: tuple[OpenAt, ...] = ()
     exercised = False
-    for item, mark in _messages(scene, session):
+    for item, mark in sent.messages:
         message = mark.message
         if message is None or message.role is Role.USER:
             continue
-        calls = len(waiting) + sum(isinstance(part, ToolCall) for part in message.parts)
+        made = sum(isinstance(part, ToolCall) for part in message.parts)
         results = _final_results(message)
+        if not made and not results:
+            continue
+        expected = len(waiting) + made - results
         waiting = settle(waiting, message)
-        exercised = exercised or calls > 0
-        if len(waiting) != calls - results:
+        exercised = True
+        if len(waiting) != expected:
             return Violated(
                 f"expected the call of each result; saw a result in {item.node} without it", item.node
             )
-    open_calls = {(known.call, known.message) for known in scene.open_calls(session)}
+    open_calls = {(known.call, known.message) for known in scene.open_calls(sent.session)}
     lost = next((known for known in waiting if (known.call, known.message) not in open_calls), None)
     if lost is not None:
         return Violated(f"expected the result of {lost.call}; saw its call without it", lost.message)
@@ -256,19 +305,15 @@ def _final_results(message: Message) -> int:
 def proj_9(seen: Seen) -> Result:
     """The summary is one item, the first, marked as context and not as anybody's instruction."""
     exercised = False
-    scene = seen.after
-    for session in _shown(seen):
-        latest = scene.checkpoint(session)
-        if latest is None:
+    for sent in _sent(seen):
+        if sent.latest is None:
             continue
-        items = scene.projection(session)
-        where = [index for index, item in enumerate(items) if _is_summary(scene, item)]
+        latest = sent.latest.id
+        where = [index for index, _ in sent.summaries]
         if where != [0]:
-            return Violated(
-                f"expected one summary, first; saw {len(where)}, in {listed(_ids(items))}", latest.id
-            )
-        if items[0].marking is not Marking.CONTEXT:
-            return Violated(f"expected the summary marked as context; saw it {items[0].marking}", latest.id)
+            return Violated(f"expected one summary, first; saw {len(where)}, in {listed(sent.ids)}", latest)
+        if sent.items[0].marking is not Marking.CONTEXT:
+            return Violated(f"expected the summary marked as context; saw it {sent.items[0].marking}", latest)
         exercised = True
     return HOLDS if exercised else None
 
@@ -277,24 +322,19 @@ def proj_10(seen: Seen) -> Result:
     """Nothing is made up: every item but the summary is a message of the branch."""
     exercised = False
     scene = seen.after
-    for session in _shown(seen):
-        items = scene.projection(session)
-        for item in items:
-            if item.node is None:
-                return Violated("expected stored messages alone; saw an item that is not stored")
-            if scene.node(item.node) is None:
-                return Violated(
-                    f"expected stored messages alone; saw {item.node}, which is not stored", item.node
-                )
-        ids = {mark.id for _, mark in _messages(scene, session)}
-        off = ids - set(scene.carried(session) or ids)
-        if off:
-            end = scene.end(session)
-            on_branch = {mark.id for mark in end.walk()} if end is not None else set()
-            stray = next(iter(sorted(off - on_branch)), None)
+    for sent in _sent(seen):
+        if sent.made_up:
+            item = sent.made_up[0]
+            what = "an item that is not stored" if item.node is None else f"{item.node}, which is not stored"
+            return Violated(f"expected stored messages alone; saw {what}", item.node)
+        unexpected = {mark.id for _, mark in sent.messages}.difference(sent.carried or ())
+        if unexpected:
+            # It may be of the branch all the same, in front of the place: then it is PROJ-2's.
+            on_branch = {mark.id for mark in scene.path(scene.leaf(sent.session))}
+            stray = min(unexpected - on_branch, default=None)
             if stray is not None:
                 return Violated(f"expected messages of the branch alone; saw {stray}", stray)
-        exercised = exercised or bool(items)
+        exercised = exercised or bool(sent.items)
     return HOLDS if exercised else None
 
 
@@ -302,12 +342,11 @@ def proj_11(seen: Seen) -> Result:
     """A request takes its history from the projection, and display takes it from the chain: they differ once a checkpoint is there."""
     exercised = False
     scene = seen.after
-    for session in _shown(seen):
-        latest = scene.checkpoint(session)
-        before = scene.place(latest) if latest is not None else None
-        if latest is None or not before:
+    for sent in _sent(seen):
+        before = scene.place(sent.latest) if sent.latest is not None else None
+        if not before:
             continue
-        for item, mark in _messages(scene, session):
+        for item, mark in sent.messages:
             if mark.messages <= before:
                 return Violated(
                     f"expected {item.node} in the chain alone, because the summary stands for it; saw it in the projection",
@@ -315,11 +354,8 @@ def proj_11(seen: Seen) -> Result:
                 )
         if not isinstance(seen.operation, StartAnswer | NextRequest | Load | Restart):
             continue
-        shown = set(scene.shown_branch(session))
-        end = scene.end(session)
-        missing = (
-            next((mark for mark in end.walk() if mark.id not in shown), None) if end is not None else None
-        )
+        shown = set(scene.shown_branch(sent.session))
+        missing = next((mark for mark in scene.path(scene.leaf(sent.session)) if mark.id not in shown), None)
         if missing is not None:
             return Violated(f"expected {missing.id} to be displayed; saw a chain without it", missing.id)
         exercised = True

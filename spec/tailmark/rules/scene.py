@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 
 from tailmark.declarations import Field
 from tailmark.identifiers import CallId, NodeId, PartId, Revision, SessionId, Tokens
-from tailmark.json_form import digest
+from tailmark.json_form import JsonFormError, digest
 from tailmark.messages import ApprovalRequest, Message, Role, ToolCall, ToolResult
 from tailmark.plans import Checkpoint, Model, Node
 from tailmark.views import Change, OpenCall, ProjectionItem, RunningAnswer, SessionView, StoredNode
@@ -261,14 +261,21 @@ class Scene:
         return self._nodes[node].estimate
 
     def sent_digest(self, node: NodeId) -> str | None:
-        """The digest of what a projection sends of a stored node (PROJ-4): the message without preliminary results, or the summary."""
+        """The digest of what a projection sends of a stored node (PROJ-4): a message without its preliminary results, or a summary.
+
+        ``None`` if the node is not stored, or its content has no JSON form and so no digest.
+        """
         stored = self.node(node)
         if stored is None:
             return None
         known = self._digests.get(node)
         if known is not None and known[0] is stored.content:
             return known[1]
-        computed = digest(_sent(stored.content))
+        try:
+            computed = digest(_sent(stored.content))
+        except JsonFormError:
+            # Such as a part id twice: that it was stored is DEF-MESSAGE's to say.
+            return None
         self._digests[node] = (stored.content, computed)
         return computed
 
