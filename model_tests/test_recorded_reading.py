@@ -132,12 +132,16 @@ def test_what_cannot_be_opened_says_why_and_what_to_do(tmp_path: Path) -> None:
         (tmp_path / "nowhere", "there is no such file; check the path"),
         (empty, "is empty; there is nothing to judge"),
         (pipe, "is no regular file; save the session to a file first"),
-        (Path("a\0b"), "cannot be opened (embedded null byte); check the path and its permissions"),
         (tmp_path / ("n" * 300), "cannot be opened (File name too long); check the path and its permissions"),
     ):
         with pytest.raises(UnusableError) as caught:
             list(read_records(path))
         assert str(caught.value) == expected
+    # Each version of Python says it in its own words.
+    with pytest.raises(
+        UnusableError, match=r"^cannot be opened \(.*null.*\); check the path and its permissions$"
+    ):
+        list(read_records(Path("a\0b")))
 
 
 def test_progress_rises_to_the_size_of_the_file(tmp_path: Path) -> None:
