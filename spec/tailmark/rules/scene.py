@@ -194,6 +194,10 @@ class Scene:
         """Whether the implementation can show a field, for a predicate that judges whatever can be seen."""
         return wanted not in self._hidden
 
+    def views(self) -> tuple[SessionView, ...]:
+        """What all sessions show, hidden fields included: for whoever builds another state from this one, not for predicates."""
+        return tuple(self._sessions.values())
+
     def sessions(self) -> tuple[SessionId, ...]:
         """All sessions."""
         return tuple(self._sessions)
