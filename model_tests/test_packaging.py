@@ -30,7 +30,6 @@ LONGEST: Final = 500
 LONGER: Final = {
     "reference/tailmark_reference/model/rules.py": "the record of all rules",
     "reference/tailmark_reference/model/step.py": "the table of all transitions",
-    "spec/tailmark/rules/commit.py": "the longest chapter",
 }
 """Files of more lines than `LONGEST`, and what keeps each in one piece."""
 
