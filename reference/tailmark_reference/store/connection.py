@@ -83,7 +83,7 @@ class Database:
         if self.read_only:
             raise UnwritableError(f"{self._path}: the file cannot be written")
         try:
-            self._begin_writing()
+            self._patiently(lambda: self.connection.execute("BEGIN IMMEDIATE"))
             try:
                 outcome = work(self.connection)
                 if isinstance(outcome, Done | Committed):
@@ -103,9 +103,6 @@ class Database:
     def _roll_back(self) -> None:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
-
-    def _begin_writing(self) -> None:
-        self._patiently(lambda: self.connection.execute("BEGIN IMMEDIATE"))
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """SQLite's own busy handler is unfair to the one who waits longest, so the pauses are drawn here."""
@@ -128,40 +125,43 @@ class Database:
 
     def prepare(self) -> None:
         """Set the connection up, make the tables in an empty file, and refuse a file that is not a store."""
-        self.connection.execute("PRAGMA foreign_keys = ON")
-        self.connection.execute("PRAGMA synchronous = FULL")
         try:
-            # The first look at the file, and so the first that another process can be in the way of.
-            application = self._patiently(lambda: self._number("PRAGMA application_id"))
+            # Done again as a whole where another process was in the way: each part of it may be.
+            self._patiently(self._prepare)
         except sqlite3.DatabaseError as error:
             if _is(error, sqlite3.SQLITE_NOTADB):
                 raise StoreError(f"{self._path}: not an SQLite file") from error
-            raise
-        if application != APPLICATION_ID:
-            self._begin_store()
+            raise StoreError(f"{self._path}: {error}") from error
+
+    def _prepare(self) -> None:
+        self.connection.execute("PRAGMA foreign_keys = ON")
+        self.connection.execute("PRAGMA synchronous = FULL")
+        if not self._is_store() and not self.read_only and self._is_empty():
+            self._make_tables()
+        if not self._is_store():
+            raise StoreError(f"{self._path}: an SQLite file, but not a store of tailmark")
         version = self._number("PRAGMA user_version")
         if version > SCHEMA_VERSION:
             raise StoreError(
                 f"{self._path}: has schema version {version}; this program reads up to {SCHEMA_VERSION}"
             )
 
-    def _begin_store(self) -> None:
-        """Make the tables in a file without content."""
-        if not self.read_only and self._is_empty():
-            self._patiently(lambda: self.connection.execute("PRAGMA journal_mode = WAL"))
-            self._begin_writing()
-            try:
-                # Another process may have been faster.
-                if self._is_empty():
-                    for statement in SCHEMA:
-                        self.connection.execute(statement)
-                    self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                    self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                    self.connection.execute("COMMIT")
-            finally:
-                self._roll_back()
-        if self._number("PRAGMA application_id") != APPLICATION_ID:
-            raise StoreError(f"{self._path}: an SQLite file, but not a store of tailmark")
+    def _make_tables(self) -> None:
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have been faster.
+            if self._is_empty():
+                for statement in SCHEMA:
+                    self.connection.execute(statement)
+                self.connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self.connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                self.connection.execute("COMMIT")
+        finally:
+            self._roll_back()
+
+    def _is_store(self) -> bool:
+        return self._number("PRAGMA application_id") == APPLICATION_ID
 
     def _number(self, statement: str) -> int:
         (number,) = self.connection.execute(statement).fetchone()
@@ -207,9 +207,7 @@ def open_database(
     database = Database(connection, path, wait_seconds, read_only=read_only)
     try:
         database.prepare()
-    except BaseException as error:
+    except BaseException:
         connection.close()
-        if isinstance(error, sqlite3.Error):
-            raise StoreError(f"{path}: {error}") from error
         raise
     return database
