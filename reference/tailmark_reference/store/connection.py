@@ -64,7 +64,7 @@ class Database:
         """
 
         def attempt() -> T:
-            self.connection.execute("BEGIN")
+            self._begin("BEGIN")
             try:
                 return work(self.connection)
             finally:
@@ -83,7 +83,7 @@ class Database:
         if self.read_only:
             raise UnwritableError(f"{self._path}: the file cannot be written")
         try:
-            self._patiently(lambda: self.connection.execute("BEGIN IMMEDIATE"))
+            self._patiently(lambda: self._begin("BEGIN IMMEDIATE"))
             try:
                 outcome = work(self.connection)
                 if isinstance(outcome, Done | Committed):
@@ -99,6 +99,11 @@ class Database:
     def close(self) -> None:
         """Give the file back."""
         self.connection.close()
+
+    def _begin(self, statement: str) -> None:
+        # Something may be left of a transaction whose end failed.
+        self._roll_back()
+        self.connection.execute(statement)
 
     def _roll_back(self) -> None:
         if self.connection.in_transaction:
