@@ -112,7 +112,7 @@ def seen_anew(path: Path) -> Observation:
         store.close()
 
 
-TABLES: Final = ("node", "call", "session", "metadata", "commit_gate")
+TABLES: Final = ("node", "call", "session", "metadata")
 
 
 def rows(connection: sqlite3.Connection) -> dict[str, Iterable[tuple[object, ...]]]:

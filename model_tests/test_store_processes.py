@@ -23,6 +23,8 @@ from store_builders import (
     do,
     new_store,
     result,
+    text,
+    tool,
     user,
     view,
 )
@@ -86,6 +88,45 @@ def test_what_one_writes_the_other_sees(tmp_path: Path) -> None:
         add(first, answer("A3"))
         assert first.observe() == second.observe() == first.observe_fresh()
         assert view(first).branch == ("U1", "A1", "U2", "A2", "U3", "A3")
+
+
+def test_an_append_finds_the_end_of_a_branch_that_moved(tmp_path: Path) -> None:
+    """Whatever a process remembers of a branch: what another one did to it since is what counts."""
+    path = tmp_path / "store.sqlite"
+    with two(path) as (first, second):
+        add(first, user("U3"))
+        do(second, Retry(session=S1))
+        add(second, answer("A3"))
+        add(first, user("U4"))
+        assert view(first).branch == ("U1", "A1", "U2", "A2", "U3", "A3", "U4")
+        add(second, answer("A4", call("open")))
+        again = Append(session=S1, message=answer("A5", call("open")))
+        assert first.perform(again) == Refused(code=RefusalCode.CALL_ID)
+        add(second, tool("T4", result("open")))
+        do(second, Edit(session=S1, target=NodeId("U4"), message=user("U5")))
+        stale = Append(session=S1, message=user("U6"), follows=NodeId("U4"))
+        assert first.perform(stale) == Stale(leaf=NodeId("U5"), revision=view(second).revision)
+        add(first, answer("A5"))
+        assert view(first).branch[-2:] == ("U5", "A5")
+        compact(second)
+        add(first, user("U7"))
+        seen = view(first)
+        assert seen.branch[-3:] == ("A5", "checkpoint:P1", "U7")
+        assert [item.node for item in seen.projection] == ["checkpoint:P1", "U5", "A5", "U7"]
+
+
+def test_a_known_id_is_found_behind_a_remembered_end(tmp_path: Path) -> None:
+    """TREE-6, TREE-10: also by a process that appended just before, and whoever wrote the id."""
+    with two(tmp_path / "store.sqlite") as (first, second):
+        add(first, user("U3"))
+        assert second.add_session(SessionId("S2"), MODEL) == Done()
+        do(second, Append(session=SessionId("S2"), message=user("other")))
+        before = first.observe()
+        assert first.perform(Append(session=S1, message=user("U3"))) == Done()
+        for message in (answer("U3"), user("other"), answer("A1", text("another"))):
+            assert first.perform(Append(session=S1, message=message)) == Refused(code=RefusalCode.KNOWN_ID)
+        assert first.observe() == before
+        add(first, answer("A3"))
 
 
 def test_a_compaction_loses_against_another_process(tmp_path: Path) -> None:

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store_builders import REPLY, S1, add, answer, begin, call, compact, new_store, result, rows, tool, user
-from tailmark.operations import CommitCompaction
-from tailmark.outcomes import Committed
-from tailmark_reference.store.store import Store
+from store_builders import S1, add, answer, call, compact, new_store, result, rows, tool, user
 
 # The numbers of the nodes below.
 U1, A1, U2, A2, C1, U3, A3, T3, A4 = range(1, 10)
@@ -65,6 +62,7 @@ def test_a_node_is_not_deleted(plain: sqlite3.Connection, seq: int) -> None:
         "parent = ifnull(parent, 0) - 1",
         "kind = kind % 3 + 1",
         "place = ifnull(place, 0) + 1",
+        "session = ifnull(session, 0) + 1",
         "checkpoint = ifnull(checkpoint, 0) + 1",
         "open_since = ifnull(open_since, 0) + 1",
         "seq = 100",
@@ -164,29 +162,28 @@ def test_a_known_node_is_not_written_again(
 
 
 _CHECKPOINT = """
-INSERT INTO node (id, parent, kind, place, estimate, body) VALUES ('forged', ?, 4, ?, 0, '{}')
+INSERT INTO node (seq, id, parent, kind, place, session, estimate, body) VALUES (?, 'forged', ?, 4, ?, ?, 0, '{}')
 """
 
 
-def test_a_checkpoint_is_written_by_a_commit_alone(plain: sqlite3.Connection) -> None:
-    """TREE-7, and the gate of one base is not that of another."""
-    _is_refused(plain, _CHECKPOINT, A2, U2)
-    plain.execute("BEGIN")
-    plain.execute("INSERT INTO commit_gate (base) VALUES (?)", (U1,))
-    _is_refused(plain, _CHECKPOINT, A2, U2)
-    plain.execute("ROLLBACK")
+@pytest.mark.parametrize("session", [1, 2, None])
+@pytest.mark.parametrize("seq", [None, A4 + 1, C1, 0])
+def test_a_checkpoint_is_written_by_a_commit_alone(
+    plain: sqlite3.Connection, seq: int | None, session: int | None
+) -> None:
+    """TREE-7: the gate is shut, whatever number is tried and whosever commit it claims to be."""
+    _is_refused(plain, _CHECKPOINT, seq, A2, U2, session)
 
 
-def test_a_commit_leaves_the_gate_shut(path: Path, plain: sqlite3.Connection) -> None:
-    """The gate is open within the commit's transaction only."""
-    assert rows(plain)["commit_gate"] == []
-    store = Store.open(path)
-    # A plan of the store's own goes through the same gate again.
-    plain.execute("UPDATE session SET leaf = ?, revision = revision + 1", (A2,))
-    add(store, user("U9"), answer("A9"))
-    assert isinstance(store.perform(CommitCompaction(plan=begin(store), reply=REPLY)), Committed)
-    store.close()
-    assert rows(plain)["commit_gate"] == []
+def test_the_gate_is_for_one_checkpoint_of_one_session(plain: sqlite3.Connection) -> None:
+    """Another session's is refused, and once it is written the next one."""
+    plain.execute("INSERT INTO session (id, revision, model) VALUES ('S2', 0, '{}')")
+    plain.execute("UPDATE session SET gate = ? WHERE id = 'S1'", (A4 + 1,))
+    _is_refused(plain, _CHECKPOINT, A4 + 2, A2, U2, 1)
+    _is_refused(plain, _CHECKPOINT, A4 + 1, A2, U2, 2)
+    plain.execute(_CHECKPOINT, (A4 + 1, A2, U2, 1))
+    for seq in (None, A4 + 1, A4 + 2):
+        _is_refused(plain, _CHECKPOINT.replace("forged", "forged again"), seq, A2, U2, 1)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +194,7 @@ def test_a_commit_leaves_the_gate_shut(path: Path, plain: sqlite3.Connection) ->
         "INSERT INTO node (id, parent, kind, estimate, body) VALUES ('n', 1, 5, 0, '{}')",
         "INSERT INTO node (id, parent, kind, estimate, body) VALUES ('n', 1, 1, -1, '{}')",
         "INSERT INTO node (id, parent, kind, place, estimate, body) VALUES ('n', 1, 1, 1, 0, '{}')",
+        "INSERT INTO node (id, parent, kind, session, estimate, body) VALUES ('n', 1, 1, 1, 0, '{}')",
         "INSERT INTO node (id, parent, kind, estimate, body) VALUES (NULL, 1, 1, 0, '{}')",
         "INSERT INTO node (id, parent, kind, estimate, body) VALUES ('n', 1, 1, 0, x'00')",
     ],

@@ -1,8 +1,9 @@
 """How much the store costs beside bare SQLite statements: appends, commits, projections, bytes.
 
 Run it with ``uv run python conformance/benchmarks/store.py``. Every figure is a ratio of two measurements
-that took turns in short rounds; of each the fastest round counts, because whatever else the machine does
-only makes rounds slower. ``memory`` is a folder in main memory, where no disk hides the cost.
+that took turns in short rounds. In memory the fastest round of each counts, because whatever else the machine
+does only makes rounds slower; on a disk, whose syncs vary by themselves, the median. ``memory`` is a folder in
+main memory, where no disk hides the cost. The aim for the commit is one for disks.
 """
 
 import gc
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Annotated
 
 from attrs import frozen
@@ -27,7 +29,7 @@ from tailmark.identifiers import ModelName, NodeId, PartId, PlanId, SessionId, T
 from tailmark.messages import Message, Role, Text
 from tailmark.operations import Append, BeginCompaction, CommitCompaction
 from tailmark.outcomes import Committed, Planned
-from tailmark.plans import Model, SummaryAnswer
+from tailmark.plans import Checkpoint, Model, SummaryAnswer
 from tailmark_reference.estimate import ESTIMATOR
 from tailmark_reference.store.store import Store
 
@@ -88,25 +90,24 @@ class Bare:
         for statement in _BARE_SCHEMA:
             self.connection.execute(statement)
 
-    # Any: plain JSON values
-    def append(self, plain: dict[str, object], estimate: int) -> None:
-        """Write one message, given as plain JSON values."""
-        body = json_form.dump_plain(plain).decode()
+    def append(self, content: Message, estimate: int) -> None:
+        """Write one message, in the same JSON as the store's."""
+        body = json_form.dumps(content).decode()
         execute = self.connection.execute
         execute("BEGIN IMMEDIATE")
         seq, leaf = execute("SELECT seq, leaf FROM session WHERE id = ?", (SESSION,)).fetchone()
-        made = execute(_BARE_INSERT, (plain["id"], leaf, 1, None, estimate, body)).lastrowid
+        made = execute(_BARE_INSERT, (content.id, leaf, 1, None, estimate, body)).lastrowid
         execute(_BARE_UPDATE, (made, seq))
         execute("COMMIT")
 
-    def commit(self, plain: dict[str, object], place: int, lowest: int) -> None:
-        """Read the columns of the tail and write one checkpoint, given as plain JSON values."""
-        body = json_form.dump_plain(plain).decode()
+    def commit(self, content: Checkpoint, place: int, lowest: int) -> None:
+        """Read the columns of the tail and write one checkpoint, in the same JSON as the store's."""
+        body = json_form.dumps(content).decode()
         execute = self.connection.execute
         execute("BEGIN IMMEDIATE")
         seq, leaf = execute("SELECT seq, leaf FROM session WHERE id = ?", (SESSION,)).fetchone()
         execute(_BARE_COLUMNS, (leaf, lowest)).fetchall()
-        made = execute(_BARE_INSERT, (plain["id"], leaf, 4, place, 100, body)).lastrowid
+        made = execute(_BARE_INSERT, (content.id, leaf, 4, place, 100, body)).lastrowid
         execute(_BARE_UPDATE, (made, seq))
         execute("COMMIT")
 
@@ -125,14 +126,14 @@ def messages(random: Random, first: int, count: int) -> list[Message]:
 
 @frozen
 class Measured:
-    """One line of the report. ``aim`` is the largest ratio that is good enough."""
+    """One line of the report. ``aim`` is the largest ratio that is good enough, if one was set."""
 
     what: str
     where: str
     bare: str
     ours: str
     ratio: float
-    aim: float
+    aim: float | None
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -142,11 +143,15 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def _of_rounds(where: str, rounds: list[float]) -> float:
+    return median(rounds) if where == "disk" else min(rounds)
+
+
 def _microseconds(value: float) -> str:
     return f"{value * 1e6:.1f} µs"
 
 
-def _line(what: str, where: str, bare: float, ours: float, aim: float) -> Measured:
+def _line(what: str, where: str, bare: float, ours: float, aim: float | None) -> Measured:
     return Measured(what, where, _microseconds(bare), _microseconds(ours), ours / bare, aim)
 
 
@@ -164,40 +169,48 @@ def _tokens(budget: int | None) -> Tokens | None:
     return None if budget is None else Tokens(budget)
 
 
+def _checkpoint(store: Store) -> Checkpoint:
+    content = store.content(SESSION)
+    assert content is not None
+    assert content[0] is not None
+    return content[0]
+
+
 def measure_append(folder: Path, where: str, rounds: int) -> Measured:
     """Append beside the bare statements that write the same JSON."""
     random, bare, each = Random(1), Bare(folder / "bare.sqlite"), 20
-    fastest_bare = fastest_ours = float("inf")
+    bare_rounds: list[float] = []
+    our_rounds: list[float] = []
     with _store(folder) as store:
         for number in range(rounds):
             batch = messages(random, number * each, each)
             operations = [Append(session=SESSION, message=message) for message in batch]
-            plain = [json_form.unstructure(message) for message in batch]
 
             def ours(operations: list[Append] = operations) -> None:
                 for operation in operations:
                     store.perform(operation)
 
-            def theirs(plain: list[dict[str, object]] = plain) -> None:
-                for one in plain:
-                    bare.append(one, 110)
+            def theirs(batch: list[Message] = batch) -> None:
+                for message in batch:
+                    bare.append(message, 110)
 
-            fastest_ours = min(fastest_ours, seconds(ours) / each)
-            fastest_bare = min(fastest_bare, seconds(theirs) / each)
+            our_rounds.append(seconds(ours) / each)
+            bare_rounds.append(seconds(theirs) / each)
     bare.connection.close()
-    return _line("append", where, fastest_bare, fastest_ours, 1.5)
+    return _line("append", where, _of_rounds(where, bare_rounds), _of_rounds(where, our_rounds), 1.5)
 
 
 def measure_commit(folder: Path, where: str, rounds: int) -> Measured:
     """The commit of a compaction beside bare statements that also read the tail's columns."""
     random, bare = Random(2), Bare(folder / "bare.sqlite")
     budget = TAIL * ESTIMATOR.message(messages(random, 0, 1)[0])
-    fastest_bare = fastest_ours = float("inf")
+    bare_rounds: list[float] = []
+    our_rounds: list[float] = []
     with _store(folder, budget) as store:
         for number in range(rounds):
             for message in messages(random, 0, TAIL * 2 if number == 0 else TAIL):
                 store.perform(Append(session=SESSION, message=message))
-                bare.append(json_form.unstructure(message), 110)
+                bare.append(message, 110)
             planned = store.perform(BeginCompaction(session=SESSION, plan=PlanId(f"plan:{number}")))
             assert isinstance(planned, Planned)
             plan = planned.plan
@@ -211,19 +224,17 @@ def measure_commit(folder: Path, where: str, rounds: int) -> Measured:
                 outcome = store.perform(operation)
                 assert isinstance(outcome, Committed)
 
-            fastest_ours = min(fastest_ours, seconds(ours))
-            written = store.content(SESSION)
-            assert written is not None
-            checkpoint = json_form.unstructure(written[0])
+            our_rounds.append(seconds(ours))
+            checkpoint = _checkpoint(store)
 
-            def theirs(
-                checkpoint: dict[str, object] = checkpoint, leaf: int = leaf, lowest: int = lowest
-            ) -> None:
+            def theirs(checkpoint: Checkpoint = checkpoint, leaf: int = leaf, lowest: int = lowest) -> None:
                 bare.commit(checkpoint, leaf - TAIL + 1, lowest)
 
-            fastest_bare = min(fastest_bare, seconds(theirs))
+            bare_rounds.append(seconds(theirs))
     bare.connection.close()
-    return _line("commit of a compaction", where, fastest_bare, fastest_ours, 1.5)
+    aim = 1.5 if where == "disk" else None
+    bare_time, our_time = _of_rounds(where, bare_rounds), _of_rounds(where, our_rounds)
+    return _line("commit of a compaction", where, bare_time, our_time, aim)
 
 
 def _history(nodes: int) -> Iterator[tuple[object, ...]]:
@@ -254,11 +265,10 @@ def fill(folder: Path, nodes: int) -> None:
         planned = store.perform(BeginCompaction(session=SESSION, plan=PlanId("plan")))
         assert isinstance(planned, Planned)
         assert isinstance(store.perform(CommitCompaction(plan=planned.plan, reply=SUMMARY)), Committed)
-        content = store.content(SESSION)
-        assert content is not None
+        checkpoint = _checkpoint(store)
     bare = Bare(folder / "bare.sqlite")
     _fill_past_operations(bare.connection, nodes)
-    bare.commit(json_form.unstructure(content[0]), nodes - TAIL + 1, nodes)
+    bare.commit(checkpoint, nodes - TAIL + 1, nodes)
     bare.connection.close()
 
 
@@ -330,10 +340,9 @@ def _report(lines: list[Measured], console: Console) -> None:
     for column in ("what", "where", "bare", "store", "ratio", "aim", "met"):
         table.add_column(column, justify="left" if column in ("what", "where") else "right")
     for line in lines:
-        met = "yes" if line.ratio <= line.aim else "no"
-        table.add_row(
-            line.what, line.where, line.bare, line.ours, f"{line.ratio:.2f}", f"≤ {line.aim:.1f}", met
-        )
+        aim = "" if line.aim is None else f"≤ {line.aim:.1f}"
+        met = "" if line.aim is None else "yes" if line.ratio <= line.aim else "no"
+        table.add_row(line.what, line.where, line.bare, line.ours, f"{line.ratio:.2f}", aim, met)
     console.print(table)
 
 

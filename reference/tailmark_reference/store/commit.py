@@ -36,7 +36,7 @@ from tailmark.plans import (
 from tailmark_reference.estimate import Estimator
 from tailmark_reference.store.compaction import Wish, determine_plan
 from tailmark_reference.store.process import PlanStatus, Process
-from tailmark_reference.store.queries import OpenCallRow, SessionRow, node_by_id, open_calls, session_row
+from tailmark_reference.store.queries import OpenCallRow, SessionRow, node_by_id, open_calls, session_and_node
 from tailmark_reference.store.writing import insert_checkpoint, move_leaf
 
 
@@ -60,16 +60,31 @@ class CommitFacts:
         """Whether an answer runs on the plan's session."""
         return self.process.running(self.plan.session) is not None
 
+    @property
+    def first_id(self) -> NodeId:
+        """The id that the checkpoint gets, if nothing has it."""
+        return NodeId(f"checkpoint:{self.plan.id}")
+
     @cached_property
+    def _looked_up(self) -> tuple[SessionRow | None, int | None]:
+        return session_and_node(self.connection, self.plan.session, self.first_id)
+
+    @property
     def known_session(self) -> SessionRow | None:
         """The plan's session as it is now."""
-        return session_row(self.connection, self.plan.session)
+        return self._looked_up[0]
+
+    @property
+    def is_first_id_taken(self) -> bool:
+        """Whether a node has the checkpoint's first id."""
+        return self._looked_up[1] is not None
 
     @property
     def session(self) -> SessionRow:
         """As `known_session`, once it was found to exist."""
-        assert self.known_session is not None
-        return self.known_session
+        session = self.known_session
+        assert session is not None
+        return session
 
     @cached_property
     def open_calls(self) -> tuple[OpenCallRow, ...]:
@@ -330,7 +345,7 @@ def _write(estimator: Estimator, facts: CommitFacts) -> NodeId:
     plan, reply, summary = facts.plan, facts.reply, _summary(facts)
     estimate = estimator.summary(summary)
     checkpoint = Checkpoint(
-        id=_free_id(facts.connection, plan),
+        id=_free_id(facts),
         summary=summary,
         first_kept=plan.first_kept,
         old_first_kept=plan.old_first_kept,
@@ -346,15 +361,15 @@ def _write(estimator: Estimator, facts: CommitFacts) -> NodeId:
         tokens_after=Tokens(plan.tokens_after + estimate),
     )
     open_since = min((call.node for call in facts.open_calls), default=None)
-    leaf = insert_checkpoint(facts.connection, plan.base, checkpoint, estimate, open_since)
+    leaf = insert_checkpoint(facts.connection, facts.session, plan.base, checkpoint, estimate, open_since)
     move_leaf(facts.connection, facts.session, leaf)
     return checkpoint.id
 
 
-def _free_id(connection: sqlite3.Connection, plan: Plan) -> NodeId:
-    first = NodeId(f"checkpoint:{plan.id}")
-    taken, node = 1, first
-    while node_by_id(connection, node) is not None:
+def _free_id(facts: CommitFacts) -> NodeId:
+    if not facts.is_first_id_taken:
+        return facts.first_id
+    taken = 2
+    while node_by_id(facts.connection, node := NodeId(f"{facts.first_id}:{taken}")) is not None:
         taken += 1
-        node = NodeId(f"{first}:{taken}")
     return node

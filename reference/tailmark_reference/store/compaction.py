@@ -82,7 +82,7 @@ def determine_plan(
     if position is None or session.leaf_id is None:
         return NoopReason.TOO_FEW_TURNS
     refresh = position == 0
-    excluded = tuple(row.id for row in messages.rows[:position])
+    excluded = messages.ids[:position]
     summary = None if present is None else to_summary(present.body)
     request = SummaryRequest(previous_summary=summary, messages=excluded, instructions=wish.instructions)
     return Plan(
@@ -92,9 +92,9 @@ def determine_plan(
         revision=session.revision,
         base=session.leaf_id,
         trigger=wish.trigger,
-        first_kept=messages.rows[position].id,
+        first_kept=messages.ids[position],
         # Without a checkpoint the present place is the root, which no message names.
-        old_first_kept=None if present is None else messages.rows[0].id,
+        old_first_kept=None if present is None else messages.ids[0],
         previous_checkpoint=None if present is None else present.id,
         previous_summary=summary,
         excluded=excluded,

@@ -83,7 +83,13 @@ class Database:
         if self.read_only:
             raise UnwritableError(f"{self._path}: the file cannot be written")
         try:
-            self._patiently(lambda: self._begin("BEGIN IMMEDIATE"))
+            # Mostly nobody is in the way and nothing is left behind.
+            try:
+                self.connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if not _is(error, sqlite3.SQLITE_BUSY) and not self.connection.in_transaction:
+                    raise
+                self._patiently(lambda: self._begin("BEGIN IMMEDIATE"))
             try:
                 outcome = work(self.connection)
                 if isinstance(outcome, Done | Committed):

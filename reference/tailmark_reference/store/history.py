@@ -85,14 +85,15 @@ def _resettle(
 
     False if it is the same, true if it grew by results of its open calls, ``None`` if it is neither.
     """
-    if stored.kind == NodeKind.CHECKPOINT:
+    # What is stored is valid, so what is not valid is something else.
+    if stored.kind == NodeKind.CHECKPOINT or not is_valid(message):
         return None
     body = node_body(connection, stored.seq)
     if body == to_body(message):
         return False
     results = grown_by(to_message(body), message)
     own = {call.call: call for call in calls if call.node == stored.seq}
-    if results is None or not is_valid(message) or not all(result.call in own for result in results):
+    if results is None or not all(result.call in own for result in results):
         return None
     settled = [own[result.call] for result in results if not result.preliminary]
     grow(connection, estimator, stored.seq, message, settled)

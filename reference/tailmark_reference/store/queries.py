@@ -7,6 +7,7 @@ are named by their ``seq``; ``NULL`` is no node.
 import sqlite3
 from collections.abc import Iterator
 from itertools import accumulate
+from operator import itemgetter
 from typing import NamedTuple
 
 from tailmark.identifiers import CallId, NodeId, Revision, SessionId, Tokens
@@ -209,24 +210,16 @@ def open_calls(
     )
 
 
-class MessageRow(NamedTuple):
-    """A message of a walk. ``settled``: until where a call of it was open behind it, if one was."""
-
-    seq: int
-    id: NodeId
-    kind: int
-    estimate: Tokens
-    settled: int | None
-
-
 class Messages(NamedTuple):
-    """A run of messages that ends a branch, in branch order.
+    """A run of messages that ends a branch, column by column, in branch order.
 
-    ``openers`` are the positions of those that open a turn. ``tail_costs`` has for each message what it and
+    ``openers`` are the positions of those that open a turn. ``tail_costs`` says of each message what it and
     all behind it cost.
     """
 
-    rows: list[MessageRow]
+    seqs: tuple[int, ...]
+    ids: tuple[NodeId, ...]
+    kinds: tuple[int, ...]
     openers: list[int]
     tail_costs: list[Tokens]
 
@@ -265,18 +258,21 @@ FROM up WHERE kind <> 4
 
 def _messages(cursor: sqlite3.Cursor) -> Messages:
     """What such a walk met. A user message opens a turn if no call is open before it."""
-    rows = list(map(MessageRow._make, cursor))
-    tail_costs = list(accumulate(row.estimate for row in rows))
-    rows.reverse()
+    rows = cursor.fetchall()
+    if not rows:
+        return Messages((), (), (), [], [])
+    tail_costs = list(accumulate(map(itemgetter(3), rows)))
     tail_costs.reverse()
+    rows.reverse()
+    seqs, ids, kinds, _, settled = zip(*rows, strict=True)
     openers = []
     open_until = 0
-    for position, row in enumerate(rows):
-        if row.kind == _USER and open_until < row.seq:
+    for position, (seq, kind, until) in enumerate(zip(seqs, kinds, settled, strict=True)):
+        if kind == _USER and open_until < seq:
             openers.append(position)
-        elif row.settled is not None and row.settled > open_until:
-            open_until = row.settled
-    return Messages(rows, openers, tail_costs)
+        elif until is not None and until > open_until:
+            open_until = until
+    return Messages(seqs, ids, kinds, openers, tail_costs)
 
 
 def messages_from(connection: sqlite3.Connection, leaf: int | None, place: int | None) -> Messages:
@@ -284,10 +280,26 @@ def messages_from(connection: sqlite3.Connection, leaf: int | None, place: int |
     return _messages(connection.execute(_TAIL, {"leaf": leaf, "lowest": place or 0}))
 
 
-def last_turn(connection: sqlite3.Connection, leaf: int | None) -> list[MessageRow]:
-    """The last turn opener and the messages behind it, in branch order. Empty where no turn was opened."""
+class Turn(NamedTuple):
+    """The last turn of a branch. ``answer``: the first message behind its opener; ``steering``: its user messages."""
+
+    opener: int
+    answer: int | None
+    steering: tuple[NodeId, ...]
+
+
+def last_turn(connection: sqlite3.Connection, leaf: int | None) -> Turn | None:
+    """The last turn of the branch; ``None`` where no turn was opened."""
     messages = _messages(connection.execute(_LAST_TURN, {"leaf": leaf}))
-    return messages.rows[messages.openers[-1] :] if messages.openers else []
+    if not messages.openers:
+        return None
+    behind = messages.openers[-1] + 1
+    answer = zip(messages.ids[behind:], messages.kinds[behind:], strict=True)
+    return Turn(
+        opener=messages.seqs[behind - 1],
+        answer=messages.seqs[behind] if behind < len(messages.seqs) else None,
+        steering=tuple(node for node, kind in answer if kind == _USER),
+    )
 
 
 class CheckpointRow(NamedTuple):

@@ -3,7 +3,7 @@
 
 -- A message or checkpoint. A parent has a smaller `seq`, so every walk towards the root ends.
 -- `kind`: 1 user, 2 assistant, 3 tool, 4 checkpoint.
--- `place`: of a checkpoint, the first message that it keeps.
+-- `place`: of a checkpoint, the first message that it keeps. `session`: of a checkpoint, whose commit wrote it.
 -- `checkpoint`: the latest checkpoint at or above this node; follows from the parent.
 -- `open_since`: the oldest node with a call that was open behind this node when it was written. Where it is
 -- null no call is open behind this node, for good: no call is ever added before it. Where it is not, the
@@ -16,12 +16,14 @@ CREATE TABLE node (
     parent INTEGER REFERENCES node (seq),
     kind INTEGER NOT NULL CHECK (kind BETWEEN 1 AND 4),
     place INTEGER REFERENCES node (seq),
+    session INTEGER REFERENCES session (seq),
     checkpoint INTEGER REFERENCES node (seq),
     open_since INTEGER REFERENCES node (seq),
     estimate INTEGER NOT NULL CHECK (estimate >= 0),
     body TEXT NOT NULL,
     CHECK (parent < seq),
     CHECK ((kind = 4) = (place IS NOT NULL)),
+    CHECK ((kind = 4) = (session IS NOT NULL)),
     CHECK (place < seq)
 ) STRICT;
 
@@ -40,12 +42,15 @@ CREATE TABLE call (
 ) STRICT, WITHOUT ROWID;
 
 -- A session. `model` is the model in its canonical JSON form. The revision stays or grows by one.
+-- `gate`: the number of the checkpoint that a commit of this session is writing, or wrote last. Numbers are
+-- never used again, so the gate is shut as soon as that checkpoint is there.
 CREATE TABLE session (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     leaf INTEGER REFERENCES node (seq),
     revision INTEGER NOT NULL CHECK (revision >= 0),
-    model TEXT NOT NULL
+    model TEXT NOT NULL,
+    gate INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- What a session carries besides its branch, such as a title.
@@ -56,17 +61,12 @@ CREATE TABLE metadata (
     PRIMARY KEY (session, key)
 ) STRICT, WITHOUT ROWID;
 
--- The base of the commit that is being written. Empty outside its transaction.
-CREATE TABLE commit_gate (
-    base INTEGER PRIMARY KEY REFERENCES node (seq)
-) STRICT;
-
 -- `INSERT OR REPLACE` deletes without asking the triggers for deletion, so known keys are refused before.
 -- A checkpoint needs the gate, which only a commit opens. One trigger for both: each costs every append.
 CREATE TRIGGER node_insert BEFORE INSERT ON node
 WHEN EXISTS (SELECT 1 FROM node WHERE id = NEW.id)
     OR EXISTS (SELECT 1 FROM node WHERE seq = NEW.seq)
-    OR (NEW.kind = 4 AND NOT EXISTS (SELECT 1 FROM commit_gate WHERE base = NEW.parent))
+    OR (NEW.kind = 4 AND NEW.seq IS NOT (SELECT gate FROM session WHERE seq = NEW.session))
 BEGIN
     SELECT RAISE(ABORT, 'a node is written once, and a checkpoint by a commit alone');
 END;
@@ -85,6 +85,7 @@ WHEN NEW.seq IS NOT OLD.seq
     OR NEW.parent IS NOT OLD.parent
     OR NEW.kind IS NOT OLD.kind
     OR NEW.place IS NOT OLD.place
+    OR NEW.session IS NOT OLD.session
     OR NEW.checkpoint IS NOT OLD.checkpoint
     OR NEW.open_since IS NOT OLD.open_since
     OR NOT EXISTS (SELECT 1 FROM call WHERE node = OLD.seq AND settled IS NULL)

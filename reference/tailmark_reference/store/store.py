@@ -66,6 +66,7 @@ from tailmark_reference.store.history import UNKNOWN_SESSION, abandon, append, s
 from tailmark_reference.store.observation import observation, projected_content, projection
 from tailmark_reference.store.process import Process
 from tailmark_reference.store.queries import SessionRow, session_row
+from tailmark_reference.store.tips import MovedError, Tip, append_behind, may_go_behind, tip_of
 from tailmark_reference.store.tree import edit, fork, retry, undo
 from tailmark_reference.store.writing import insert_session, set_metadata, set_model
 
@@ -99,6 +100,8 @@ class Store:
         self._database = database
         self._settings = settings
         self._process = Process()
+        # How branches ended when this process last appended to them. No more than a hint.
+        self._tips: dict[SessionId, Tip] = {}
 
     @classmethod
     def open(
@@ -145,7 +148,12 @@ class Store:
             insert_session(connection, session, None, to_body(model))
             return Done()
 
-        return self._answered(lambda: self._database.write(work))
+        try:
+            return self._database.write(work)
+        except LockedError:
+            return Failed(reason=FailureReason.LOCKED)
+        except UnwritableError:
+            return ReadOnly()
 
     def perform(self, operation: Operation) -> Outcome:
         """Do one operation and answer its outcome.
@@ -154,7 +162,12 @@ class Store:
         that writes to a file that cannot be written answers `read-only`. Raises `StoreError` where the
         disk or the file fails; then nothing changed.
         """
-        return self._answered(lambda: self._perform(operation))
+        try:
+            return self._perform(operation)
+        except LockedError:
+            return Failed(reason=FailureReason.LOCKED)
+        except UnwritableError:
+            return ReadOnly()
 
     def observe(self) -> Observation:
         """What this process sees now. Its cost grows with the whole store. Raises `StoreError`."""
@@ -186,20 +199,12 @@ class Store:
 
         return self._database.read(work)
 
-    def _answered(self, work: Callable[[], Outcome]) -> Outcome:
-        try:
-            return work()
-        except LockedError:
-            return Failed(reason=FailureReason.LOCKED)
-        except UnwritableError:
-            return ReadOnly()
-
     def _perform(self, operation: Operation) -> Outcome:
         read, write = self._database.read, self._database.write
         process, estimator = self._process, self._settings.estimator
         match operation:
             case Append():
-                return write(lambda connection: append(connection, estimator, operation))
+                return self._append(operation)
             case Save():
                 return write(lambda connection: save(connection, estimator, operation))
             case Settle():
@@ -237,6 +242,40 @@ class Store:
                 return self._restart()
             case _:
                 assert_never(operation)
+
+    def _append(self, operation: Append) -> Outcome:
+        tip = self._tips.pop(operation.session, None)
+        if tip is not None and may_go_behind(tip, operation):
+            try:
+                return self._append_behind(tip, operation)
+            except MovedError:
+                pass  # the long way finds out how
+        seen: Tip | None = None
+
+        def work(connection: sqlite3.Connection) -> Outcome:
+            nonlocal seen
+            outcome = append(connection, self._settings.estimator, operation)
+            session = session_row(connection, operation.session)
+            seen = None if session is None else tip_of(session)
+            return outcome
+
+        outcome = self._database.write(work)
+        # Not before all of it is durable.
+        if isinstance(outcome, Done) and seen is not None:
+            self._tips[operation.session] = seen
+        return outcome
+
+    def _append_behind(self, tip: Tip, operation: Append) -> Outcome:
+        seen = tip
+
+        def work(connection: sqlite3.Connection) -> Outcome:
+            nonlocal seen
+            seen = append_behind(connection, self._settings.estimator, tip, operation.message)
+            return Done(written=(operation.message.id,))
+
+        outcome = self._database.write(work)
+        self._tips[operation.session] = seen
+        return outcome
 
     def _is_known(self, session: SessionId) -> bool:
         return self._looked_at(session, lambda _, row: row) is not None
@@ -299,6 +338,7 @@ class Store:
     def _restart(self) -> Outcome:
         """Nothing of the process survives; the connection is made anew, as after its death."""
         self._process = Process()
+        self._tips.clear()
         self._database.close()
         self._database = self._connected(self._path, self._settings)
         return Done()

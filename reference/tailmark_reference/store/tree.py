@@ -17,7 +17,6 @@ from tailmark_reference.store.history import (
 )
 from tailmark_reference.store.process import Process, Running
 from tailmark_reference.store.queries import (
-    MessageRow,
     NodeRow,
     SessionRow,
     last_turn,
@@ -39,10 +38,6 @@ def is_stable(connection: sqlite3.Connection, process: Process, session: Session
     return process.running(session.id) is None and not calls_at_end(connection, session)
 
 
-def _steering(answer: list[MessageRow]) -> tuple[NodeId, ...]:
-    return tuple(message.id for message in answer if message.kind == NodeKind.USER)
-
-
 def retry(connection: sqlite3.Connection, process: Process, operation: Retry) -> Outcome:
     """Leave the last turn's answer (RETRY-1 to RETRY-5)."""
     session = session_row(connection, operation.session)
@@ -51,15 +46,14 @@ def retry(connection: sqlite3.Connection, process: Process, operation: Retry) ->
     if not is_stable(connection, process, session):
         return _UNSTABLE
     turn = last_turn(connection, session.leaf)
-    if not turn:
+    if turn is None:
         return Refused(code=RefusalCode.NO_QUESTION)
     if follows_otherwise(connection, session, operation.follows):
         return stale(session)
-    answer = turn[1:]
-    if not answer:
+    if turn.answer is None:
         return Done()
-    move_leaf(connection, session, node_by_seq(connection, answer[0].seq).parent)
-    return Done(left=_steering(answer))
+    move_leaf(connection, session, node_by_seq(connection, turn.answer).parent)
+    return Done(left=turn.steering)
 
 
 def edit(connection: sqlite3.Connection, process: Process, estimator: Estimator, operation: Edit) -> Outcome:
@@ -73,7 +67,7 @@ def edit(connection: sqlite3.Connection, process: Process, estimator: Estimator,
     if target is None:
         return Refused(code=RefusalCode.UNKNOWN_NODE)
     turn = last_turn(connection, session.leaf)
-    if not turn or turn[0].seq != target.seq:
+    if turn is None or turn.opener != target.seq:
         return Refused(code=RefusalCode.NOT_LAST_TURN)
     message = operation.message
     if message.role is not Role.USER:
@@ -89,7 +83,7 @@ def edit(connection: sqlite3.Connection, process: Process, estimator: Estimator,
     end = End(target.parent, target.checkpoint, ())
     leaf = insert_message(connection, end, message, to_body(message), estimator.message(message))
     move_leaf(connection, session, leaf)
-    return Done(written=(message.id,), left=_steering(turn[1:]))
+    return Done(written=(message.id,), left=turn.steering)
 
 
 def _is_being_generated(connection: sqlite3.Connection, running: Running, node: NodeRow) -> bool:

@@ -21,23 +21,22 @@ from tailmark.messages import (
     ToolResult,
 )
 
-_DATA = (Reference, PdfPage, EpubLocation, Annotation, Collection, Tag)
-_FROM_USERS = (Text, Image, File, *_DATA)
+# Sets of classes, because every append asks them.
+_DATA = frozenset({Reference, PdfPage, EpubLocation, Annotation, Collection, Tag})
+_FROM_USERS = frozenset({Text, Image, File, *_DATA})
 
 
 def is_valid(message: Message) -> bool:
     """Whether parts and fields are such as the message's role may carry. Else it is `invalid-message`."""
-    if len({part.id for part in message.parts}) < len(message.parts):
+    if len(message.parts) > 1 and len({part.id for part in message.parts}) < len(message.parts):
         return False
     match message.role:
         case Role.USER:
-            return _has_no_answer_fields(message) and all(
-                isinstance(part, _FROM_USERS) for part in message.parts
-            )
+            return _has_no_answer_fields(message) and _FROM_USERS.issuperset(map(type, message.parts))
+        case Role.ASSISTANT:
+            return _DATA.isdisjoint(map(type, message.parts)) and _are_answer_parts(message.parts)
         case Role.TOOL:
             return _has_no_answer_fields(message) and _are_final_results(message.parts)
-        case Role.ASSISTANT:
-            return _are_answer_parts(message.parts)
         case _:
             assert_never(message.role)
 
@@ -68,6 +67,5 @@ def _are_answer_parts(parts: tuple[Part, ...]) -> bool:
                         return False
                     settled.add(part.call)
             case _:
-                if isinstance(part, _DATA):
-                    return False
+                pass
     return True

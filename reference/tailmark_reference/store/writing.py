@@ -44,7 +44,7 @@ def insert_message(
     Its results were found to be for open calls. Answers the new node's number.
     """
     if not end.open_calls and message.role is not Role.ASSISTANT:
-        return _insert(connection, end, message, body, estimate, None)
+        return insert_row(connection, message, body, estimate, end.leaf, end.checkpoint, None)
     calls = [(place, part) for place, part in enumerate(message.parts) if isinstance(part, ToolCall)]
     finals = _final_results(message) if calls or message.role is Role.TOOL else frozenset()
     settles = [call for call in end.open_calls if message.role is Role.TOOL and call.call in finals]
@@ -55,7 +55,7 @@ def insert_message(
         open_since = next_seq(connection)
     else:
         open_since = None
-    seq = _insert(connection, end, message, body, estimate, open_since)
+    seq = insert_row(connection, message, body, estimate, end.leaf, end.checkpoint, open_since)
     if calls:
         asked = {part.call for part in message.parts if isinstance(part, ApprovalRequest)}
         for position, part in calls:
@@ -68,17 +68,19 @@ def insert_message(
     return seq
 
 
-def _insert(
+def insert_row(
     connection: sqlite3.Connection,
-    end: End,
     message: Message,
     body: str,
     estimate: Tokens,
+    parent: int | None,
+    checkpoint: int | None,
     open_since: int | None,
 ) -> int:
+    """Write a message's own row and nothing else. The last three are columns. Answers its number."""
     cursor = connection.execute(
         "INSERT INTO node (id, parent, kind, checkpoint, open_since, estimate, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (message.id, end.leaf, _KINDS[message.role], end.checkpoint, open_since, estimate, body),
+        (message.id, parent, _KINDS[message.role], checkpoint, open_since, estimate, body),
     )
     return _made(cursor)
 
@@ -140,24 +142,34 @@ def move_leaf(connection: sqlite3.Connection, session: SessionRow, leaf: int | N
 
 def insert_checkpoint(
     connection: sqlite3.Connection,
+    session: SessionRow,
     base: NodeId,
     checkpoint: Checkpoint,
     estimate: Tokens,
     open_since: int | None,
 ) -> int:
     """Write a checkpoint behind its base, through the gate that only a commit opens. Answers its number."""
-    connection.execute("INSERT INTO commit_gate (base) VALUES ((SELECT seq FROM node WHERE id = ?))", (base,))
-    # A checkpoint is the latest one at or above itself, so its number is drawn beforehand.
-    cursor = connection.execute(
+    seq = next_seq(connection)
+    connection.execute("UPDATE session SET gate = ? WHERE seq = ?", (seq, session.seq))
+    connection.execute(
         """
-        INSERT INTO node (seq, id, parent, kind, place, checkpoint, open_since, estimate, body) VALUES (
-            (SELECT max(seq) + 1 FROM node), ?, (SELECT seq FROM node WHERE id = ?), 4,
-            (SELECT seq FROM node WHERE id = ?), (SELECT max(seq) + 1 FROM node), ?, ?, ?)
+        INSERT INTO node (seq, id, parent, kind, place, session, checkpoint, open_since, estimate, body) VALUES (
+            ?, ?, (SELECT seq FROM node WHERE id = ?), 4, (SELECT seq FROM node WHERE id = ?), ?, ?, ?, ?, ?
+        )
         """,
-        (checkpoint.id, base, checkpoint.first_kept, open_since, estimate, to_body(checkpoint)),
+        (
+            seq,
+            checkpoint.id,
+            base,
+            checkpoint.first_kept,
+            session.seq,
+            seq,  # the latest checkpoint at or above a checkpoint is itself
+            open_since,
+            estimate,
+            to_body(checkpoint),
+        ),
     )
-    connection.execute("DELETE FROM commit_gate")
-    return _made(cursor)
+    return seq
 
 
 def _made(cursor: sqlite3.Cursor) -> int:
