@@ -81,6 +81,14 @@ def forge(known: Known, random: Random, plan: Plan, name: str) -> Plan:
             raise AssertionError(f"a plan has no field {name}")
 
 
+def with_present_state(known: Known, plan: Plan) -> Plan:
+    """The plan with the session's present leaf and revision: as if the commit had read them anew."""
+    leaf = known.scene.leaf(plan.session)
+    if leaf is None:
+        return plan
+    return evolve(plan, leaf=leaf, revision=known.scene.revision(plan.session))
+
+
 def _another(random: Random, choices: Sequence[NodeId | None], present: NodeId | None) -> NodeId | None:
     others = [one for one in choices if one != present]
     return random.choice(others) if others else NodeId("nowhere")
