@@ -57,7 +57,7 @@ class Plan:
     """What a compaction read at its start (CMT-4).
 
     ``base`` is the node that the checkpoint will follow. ``first_kept`` names the new place,
-    ``old_first_kept`` the present one; without a previous checkpoint the present place is the root.
+    ``old_first_kept`` the present one; it is ``None`` without a previous checkpoint: the present place is the root.
     ``excluded`` are the messages between the two, in branch order. A ``refresh`` moves no place and
     excludes nothing. ``request`` is ``None`` where no summariser is needed: the previous summary is taken over verbatim.
     The sizes are estimates of the whole projection, in tokens; ``tokens_after`` leaves the new summary out.

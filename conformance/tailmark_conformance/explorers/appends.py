@@ -112,6 +112,10 @@ def invalid_message(known: Known, random: Random, session: SessionId) -> Message
             evolve(tools, end=AnswerEnd.FINAL),
             evolve(own, parts=(final, *(part for part in own.parts if not isinstance(part, ToolResult)))),
             evolve(own, parts=(*own.parts, final, evolve(final, id=PartId("final-again")))),
+            evolve(
+                own,
+                parts=(*own.parts, final, evolve(final, id=PartId("too-late"), preliminary=True)),
+            ),
             evolve(own, parts=(ApprovalRequest(id=PartId("early"), call=call), *own.parts)),
             evolve(own, parts=(*own.parts, foreign)),
             evolve(own, parts=(*own.parts, Tag(id=PartId("tag"), tag_id="t", label="t"))),

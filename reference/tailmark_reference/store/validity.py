@@ -60,11 +60,9 @@ def _are_answer_parts(parts: tuple[Part, ...]) -> bool:
                 if part.call not in made:
                     return False
             case ToolResult():
-                if part.call not in made:
+                if part.call not in made or part.call in settled:
                     return False
                 if not part.preliminary:
-                    if part.call in settled:
-                        return False
                     settled.add(part.call)
             case _:
                 pass
