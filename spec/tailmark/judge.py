@@ -24,7 +24,7 @@ from tailmark.rules import (
     triggers,
 )
 from tailmark.rules.scene import HiddenFieldError, Scene, empty_scene
-from tailmark.rules.verdicts import Holds, KnownPlan, Predicate, Seen, Violated
+from tailmark.rules.verdicts import KnownPlan, Predicate, Seen, Violated
 from tailmark.traces import Step, Trace
 from tailmark.views import Change
 
@@ -130,21 +130,21 @@ class Judge:
                     )
                 )
                 continue
-            match result:
-                case None:
-                    pass
-                case Holds():
-                    judgements.append(Judgement(clause=clause, step=self._steps, verdict=StepVerdict.HOLDS))
-                case Violated(text=text, node=node):
-                    judgements.append(
-                        Judgement(
-                            clause=clause,
-                            step=self._steps,
-                            verdict=StepVerdict.VIOLATED,
-                            text=text,
-                            node=node,
-                        )
+            # Most clauses say nothing of most steps, so that is asked first.
+            if result is None:
+                continue
+            if isinstance(result, Violated):
+                judgements.append(
+                    Judgement(
+                        clause=clause,
+                        step=self._steps,
+                        verdict=StepVerdict.VIOLATED,
+                        text=result.text,
+                        node=result.node,
                     )
+                )
+            else:
+                judgements.append(Judgement(clause=clause, step=self._steps, verdict=StepVerdict.HOLDS))
         self._scene = after
         self._plans = _plans_after(self._plans, step)
         self._steps += 1
