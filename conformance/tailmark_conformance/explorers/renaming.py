@@ -11,8 +11,8 @@ from attrs import evolve
 from tailmark_conformance.explorers.scripts import Script
 
 _LONGEST = 80
-# The prefixes that the strategies give: messages, calls, plans, sessions of forks, invented checkpoints.
-_NAME = re.compile(r"\b([UATcPFXK])(\d+)\b")
+# The prefixes that the strategies give: sessions, messages, calls, plans, sessions of forks, invented checkpoints.
+_NAME = re.compile(r"\b([SUATcPFXK])(\d+)\b")
 
 
 def renamed(script: Script) -> Script:
