@@ -17,6 +17,7 @@ from tailmark.outcomes import Done, Outcome
 from tailmark.plans import Plan
 from tailmark_conformance.explorers.runs import SHOULDS, Selection, walk
 from tailmark_reference.model import step as transitions
+from tailmark_reference.model import writing
 from tailmark_reference.model.rules import RULES, Rules, allowed_places
 from tailmark_reference.model.subject import ModelSubject
 from tailmark_reference.model.tree import TreeNode
@@ -75,11 +76,11 @@ class _AbandonsInToolMessages(ModelSubject):
                 ToolResult(
                     id=PartId(f"{index}"), call=known.call, status=ResultStatus.ABANDONED, text="nobody"
                 )
-                for index, known in enumerate(transitions.open_calls_of(session))
+                for index, known in enumerate(writing.open_calls_of(session))
             ),
         )
-        world, session = transitions.write(RULES, world, session, message)
-        self._world = world.with_session(transitions.bumped(RULES, session, 1))
+        world, session = writing.write(RULES, world, session, message)
+        self._world = world.with_session(writing.bumped(RULES, session, 1))
         return evolve(outcome, written=(message.id,))
 
 

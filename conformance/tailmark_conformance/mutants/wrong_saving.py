@@ -7,6 +7,7 @@ from tailmark.messages import Message, ResultStatus, Role, ToolResult
 from tailmark.outcomes import RefusalCode
 from tailmark.views import Marking, OpenCall
 from tailmark_conformance.mutants.wrong_rule import WrongRule, wrong
+from tailmark_reference.model import message_rules
 from tailmark_reference.model import rules as right
 from tailmark_reference.model.rules import RULES
 from tailmark_reference.model.tree import OpenCalls, TreeNode, messages_up, walk
@@ -21,12 +22,12 @@ def _any_message(message: Message, open_calls: OpenCalls) -> RefusalCode | None:
 
 
 def _any_result(message: Message, open_calls: OpenCalls) -> RefusalCode | None:
-    fault = right.message_fault(message, open_calls)
+    fault = message_rules.message_fault(message, open_calls)
     return None if fault is RefusalCode.NOT_OPEN else fault
 
 
 def _any_call_id(message: Message, open_calls: OpenCalls) -> RefusalCode | None:
-    fault = right.message_fault(message, open_calls)
+    fault = message_rules.message_fault(message, open_calls)
     return None if fault is RefusalCode.CALL_ID else fault
 
 
@@ -34,15 +35,15 @@ def _preliminary_settles(open_calls: OpenCalls, message: Message) -> OpenCalls:
     parts = tuple(
         evolve(part, preliminary=False) if isinstance(part, ToolResult) else part for part in message.parts
     )
-    return right.calls_after(open_calls, evolve(message, parts=parts))
+    return message_rules.calls_after(open_calls, evolve(message, parts=parts))
 
 
 def _tool_messages_settle_nothing(open_calls: OpenCalls, message: Message) -> OpenCalls:
-    return open_calls if message.role is Role.TOOL else right.calls_after(open_calls, message)
+    return open_calls if message.role is Role.TOOL else message_rules.calls_after(open_calls, message)
 
 
 def _one_result_settles_all(open_calls: OpenCalls, message: Message) -> OpenCalls:
-    after = right.calls_after(open_calls, message)
+    after = message_rules.calls_after(open_calls, message)
     return () if len(after) < len(open_calls) else after
 
 
@@ -55,7 +56,7 @@ def _everything_is_projected(message: Message) -> Message:
 
 
 def _abandoned_looks_like_output(message: Message, call: OpenCall) -> ToolResult:
-    return evolve(right.abandoned_result(message, call), status=ResultStatus.OUTPUT)
+    return evolve(message_rules.abandoned_result(message, call), status=ResultStatus.OUTPUT)
 
 
 def _preliminary_stays(message: Message, result: ToolResult) -> Message | None:

@@ -21,17 +21,10 @@ from tailmark.views import Change, SessionView, StoredNode
 from tailmark_reference.model.observe import Observer
 from tailmark_reference.model.persistent_map import PersistentMap
 from tailmark_reference.model.rules import ChoosePlace, Rules, allowed_places
-from tailmark_reference.model.step import (
-    Next,
-    bumped,
-    make_node,
-    open_calls_of,
-    step,
-    without_answer,
-    write,
-)
+from tailmark_reference.model.step import Next, step, without_answer
 from tailmark_reference.model.tree import TreeNode
 from tailmark_reference.model.world import PlanState, Process, Session, World, Written, empty_world
+from tailmark_reference.model.writing import bumped, make_node, open_calls_of, write
 
 
 @frozen(kw_only=True)

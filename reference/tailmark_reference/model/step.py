@@ -46,14 +46,24 @@ from tailmark.outcomes import (
     Previewed,
     RefusalCode,
     Refused,
-    Skipped,
-    Stale,
 )
-from tailmark.plans import FinishReason, Node, Plan, SummaryAnswer, Trigger
+from tailmark.plans import FinishReason, Plan, SummaryAnswer, Trigger
 from tailmark_reference.model.planning import determine_plan
 from tailmark_reference.model.rules import RULES, Rules
-from tailmark_reference.model.tree import OpenCalls, TreeNode, messages_up, walk
+from tailmark_reference.model.tree import TreeNode, messages_up, walk
 from tailmark_reference.model.world import PlanState, Process, Session, World
+from tailmark_reference.model.writing import (
+    bumped,
+    follows,
+    is_stable,
+    on_branch,
+    open_calls_of,
+    replace_messages,
+    runs,
+    skipped,
+    stale,
+    write,
+)
 
 Next = tuple[World, Outcome]
 
@@ -75,8 +85,8 @@ def step(world: World, operation: Operation, rules: Rules = RULES) -> Next:
         case Settle():
             return _settle(rules, world, session, operation)
         case Abandon():
-            if not _follows(rules, session, operation.follows):
-                return world, _stale(session)
+            if not follows(rules, session, operation.follows):
+                return world, stale(session)
             return _abandon_open_calls(rules, world, session)
         case StartAnswer():
             return _start_answer(rules, world, session, operation)
@@ -112,99 +122,6 @@ def step(world: World, operation: Operation, rules: Rules = RULES) -> Next:
             assert_never(operation)
 
 
-# What several transitions share --------------------------------------------------------------------------
-
-
-def make_node(rules: Rules, content: Node, parent: TreeNode | None) -> TreeNode:
-    """A node behind a parent, with all that follows from the path above it."""
-    open_calls: OpenCalls = parent.open_calls if parent is not None else ()
-    turns = parent.turns if parent is not None else 0
-    above = rules.latest_checkpoint(parent)
-    if not isinstance(content, Message):
-        return TreeNode(
-            content=content,
-            parent=parent,
-            estimate=rules.estimate_summary(content.summary),
-            open_calls=open_calls,
-            opens_turn=False,
-            turns=turns,
-            checkpoint_above=above,
-            projected=None,
-        )
-    opens = content.role is Role.USER and rules.opens_turn(open_calls, content)
-    return TreeNode(
-        content=content,
-        parent=parent,
-        estimate=rules.estimate(content),
-        open_calls=open_calls if content.role is Role.USER else rules.calls_after(open_calls, content),
-        opens_turn=opens,
-        turns=turns + opens,
-        checkpoint_above=above,
-        projected=rules.projected(content),
-    )
-
-
-def replace_messages(
-    rules: Rules, world: World, session: Session, changed: dict[NodeId, Message]
-) -> tuple[World, Session]:
-    """Put changed messages into the branch. The nodes from the topmost one down to the leaf are made anew, ids kept."""
-    missing = set(changed)
-    below: list[TreeNode] = []
-    node = session.leaf
-    while node is not None and missing:
-        below.append(node)
-        missing.discard(node.id)
-        node = node.parent
-    nodes = world.nodes
-    for old in reversed(below):
-        node = make_node(rules, changed.get(old.id, old.content), node)
-        nodes = nodes.set(node.id, node)
-    session = session.at(node if below else session.leaf, session.revision)
-    return evolve(world, nodes=nodes, touched=(*world.touched, *changed)), session
-
-
-def bumped(rules: Rules, session: Session, written: int) -> Session:
-    """The session behind one change of its branch by ``written`` nodes."""
-    return session.at(session.leaf, rules.revision_after(session.revision, written))
-
-
-def write(rules: Rules, world: World, session: Session, content: Node) -> tuple[World, Session]:
-    """Store a node behind the session's leaf and make it the leaf."""
-    node = make_node(rules, content, session.leaf)
-    return world.with_node(node), session.at(node, session.revision)
-
-
-def _stale(session: Session) -> Stale:
-    return Stale(leaf=session.leaf.id if session.leaf is not None else None, revision=session.revision)
-
-
-def _follows(rules: Rules, session: Session, named: NodeId | None) -> bool:
-    return named is None or rules.ends_in(session.leaf, named)
-
-
-def _runs(world: World, session: Session) -> bool:
-    return session.id in world.process.running
-
-
-def open_calls_of(session: Session) -> OpenCalls:
-    """The calls open at the end of the session's branch."""
-    return session.leaf.open_calls if session.leaf is not None else ()
-
-
-def _is_stable(rules: Rules, world: World, session: Session) -> bool:
-    return rules.is_stable(session, answer_runs=_runs(world, session))
-
-
-def _skipped(world: World, session: Session) -> Skipped:
-    return Skipped(
-        open_calls=tuple(known.call for known in open_calls_of(session)), answer_running=_runs(world, session)
-    )
-
-
-def _on_branch(session: Session, node: TreeNode) -> bool:
-    return any(other.id == node.id for other in walk(session.leaf))
-
-
 # Ordinary saving -----------------------------------------------------------------------------------------
 
 
@@ -216,15 +133,15 @@ def _append(rules: Rules, world: World, session: Session, operation: Append) -> 
     fault = rules.message_fault(message, open_calls_of(session))
     if fault is not None:
         return world, Refused(code=fault)
-    if not _follows(rules, session, operation.follows):
-        return world, _stale(session)
+    if not follows(rules, session, operation.follows):
+        return world, stale(session)
     world, session = write(rules, world, session, message)
     return world.with_session(bumped(rules, session, 1)), Done(written=(message.id,))
 
 
 def _append_known(rules: Rules, world: World, session: Session, operation: Append, known: TreeNode) -> Next:
     refused = Refused(code=RefusalCode.KNOWN_ID)
-    if not _on_branch(session, known):
+    if not on_branch(session, known):
         return world, refused
     if operation.follows is not None and not rules.ends_in(known.parent, operation.follows):
         return world, refused
@@ -243,7 +160,7 @@ def _save(rules: Rules, world: World, session: Session, operation: Save) -> Next
     if len({message.id for message in path}) != len(path):
         return world, Refused(code=RefusalCode.INVALID_MESSAGE)
     if any(message.id != stored.id for message, stored in zip(path, branch, strict=False)):
-        return world, _stale(session)
+        return world, stale(session)
     changed = {}
     for message, stored in zip(path, branch, strict=False):
         content = rules.saved_again(stored, message, open_calls_of(session))
@@ -276,7 +193,7 @@ def _settle(rules: Rules, world: World, session: Session, operation: Settle) -> 
     if node is None:
         return world, Refused(code=RefusalCode.UNKNOWN_NODE)
     waiting = any((known.call, known.message) == (result.call, node.id) for known in open_calls_of(session))
-    if node.message is None or not waiting or not _on_branch(session, node):
+    if node.message is None or not waiting or not on_branch(session, node):
         return world, Refused(code=RefusalCode.NOT_OPEN)
     if result in node.message.parts:
         return world, Done()
@@ -318,18 +235,18 @@ def _with_abandoned(rules: Rules, message: Message, result: ToolResult) -> Messa
 
 
 def _start_answer(rules: Rules, world: World, session: Session, operation: StartAnswer) -> Next:
-    if not _is_stable(rules, world, session):
+    if not is_stable(rules, world, session):
         return world, Refused(code=RefusalCode.UNSTABLE)
     if session.leaf is None:
         return world, Refused(code=RefusalCode.NO_QUESTION)
-    if not _follows(rules, session, operation.follows):
-        return world, _stale(session)
+    if not follows(rules, session, operation.follows):
+        return world, stale(session)
     running = {**world.process.running, session.id: session.leaf.id}
     return world.with_process(evolve(world.process, running=running)), Done()
 
 
 def _next_request(world: World, session: Session) -> Outcome:
-    if not _runs(world, session):
+    if not runs(world, session):
         return Refused(code=RefusalCode.NO_ANSWER)
     return Refused(code=RefusalCode.UNSTABLE) if open_calls_of(session) else Done()
 
@@ -341,7 +258,7 @@ def without_answer(world: World, session: Session) -> World:
 
 
 def _end_answer(rules: Rules, world: World, session: Session, operation: EndAnswer) -> Next:
-    if not _runs(world, session):
+    if not runs(world, session):
         return world, Refused(code=RefusalCode.NO_ANSWER)
     world = without_answer(world, session)
     if operation.end is AnswerEnd.FINAL:
@@ -360,8 +277,8 @@ def _plan(
         return Refused(code=RefusalCode.TRIGGER)
     if (session.id, operation.plan) in world.process.plans:
         return Refused(code=RefusalCode.KNOWN_ID)
-    if not _is_stable(rules, world, session):
-        return _skipped(world, session)
+    if not is_stable(rules, world, session):
+        return skipped(world, session)
     reason = rules.nothing_to_do(session.leaf, rules.latest_checkpoint(session.leaf))
     if reason is not None:
         return Noop(reason=reason)
@@ -408,9 +325,9 @@ def _try_commit(
     if state is PlanState.CANCELLED:
         return world, Cancelled()
     if not rules.same_leaf(session, plan) or not rules.same_revision(session, plan):
-        return world, _stale(session)
-    if not _is_stable(rules, world, session):
-        return world, _skipped(world, session)
+        return world, stale(session)
+    if not is_stable(rules, world, session):
+        return world, skipped(world, session)
     if state is PlanState.SPENT:
         return world, Refused(code=RefusalCode.SPENT)
     determined = determine_plan(
@@ -443,13 +360,13 @@ def _cancel(rules: Rules, world: World, session: Session, operation: CancelCompa
 
 
 def _retry(rules: Rules, world: World, session: Session, operation: Retry) -> Next:
-    if not _is_stable(rules, world, session):
+    if not is_stable(rules, world, session):
         return world, Refused(code=RefusalCode.UNSTABLE)
     opener = rules.last_opener(session.leaf)
     if session.leaf is None or opener is None:
         return world, Refused(code=RefusalCode.NO_QUESTION)
-    if not _follows(rules, session, operation.follows):
-        return world, _stale(session)
+    if not follows(rules, session, operation.follows):
+        return world, stale(session)
     answer = rules.answer_of(session.leaf, opener)
     if not answer:
         return world, Done()
@@ -458,7 +375,7 @@ def _retry(rules: Rules, world: World, session: Session, operation: Retry) -> Ne
 
 
 def _edit(rules: Rules, world: World, session: Session, operation: Edit) -> Next:
-    if not _is_stable(rules, world, session):
+    if not is_stable(rules, world, session):
         return world, Refused(code=RefusalCode.UNSTABLE)
     target = world.nodes.get(operation.target)
     if target is None:
@@ -475,8 +392,8 @@ def _edit(rules: Rules, world: World, session: Session, operation: Edit) -> Next
     fault = rules.message_fault(message, parent.open_calls if parent is not None else ())
     if fault is not None:
         return world, Refused(code=fault)
-    if not _follows(rules, session, operation.follows):
-        return world, _stale(session)
+    if not follows(rules, session, operation.follows):
+        return world, stale(session)
     left = rules.steering(rules.answer_of(session.leaf, opener))
     world, session = write(rules, world, session.at(parent, session.revision), message)
     return world.with_session(bumped(rules, session, 1)), Done(written=(message.id,), left=left)
@@ -514,12 +431,12 @@ def _stands_behind(leaf: TreeNode | None, target: TreeNode, follows: NodeId) -> 
 
 
 def _undo(rules: Rules, world: World, session: Session, operation: Undo) -> Next:
-    if not _is_stable(rules, world, session):
+    if not is_stable(rules, world, session):
         return world, Refused(code=RefusalCode.UNSTABLE)
     if session.leaf is None or session.leaf.checkpoint is None:
         way = rules.fork_instead(rules.latest_checkpoint(session.leaf))
         return world, Refused(code=RefusalCode.NOT_A_CHECKPOINT, way=way)
-    if not _follows(rules, session, operation.follows):
-        return world, _stale(session)
+    if not follows(rules, session, operation.follows):
+        return world, stale(session)
     session = bumped(rules, session.at(rules.undo_leaf(session.leaf), session.revision), 0)
     return world.with_session(session), Done()
