@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -198,3 +199,21 @@ def test_the_bar_moves_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "_console", console)
     assert main(["check", "reference:model", "--clause", "TREE-1", *FEW]) == 0
     assert "12/12" in bar.getvalue()
+
+
+def test_a_reader_that_goes_away_is_no_verdict() -> None:
+    """Exit 141 and not a word: whoever closed the output was not told that something does not conform."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(  # noqa: S603  # the project's own command
+        [
+            sys.executable,
+            "-c",
+            "import sys; from tailmark_conformance.cli import main; sys.exit(main(['explain']))",
+        ],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -5,6 +5,7 @@ Exit codes: 0 conforms, 1 does not, 2 usage, 3 the subject could not be run, 4 a
 """
 
 import io
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -45,6 +46,8 @@ class Exit(IntEnum):
     NOT_RUN = 3
     SUITE_ERROR = 4
     INTERRUPTED = 130
+    READER_GONE = 141
+    """Whoever read the output closed it before the end, as ``| head`` does."""
 
 
 _WIDTH = 120
@@ -58,10 +61,16 @@ app = App(
 )
 
 
+class _PlainConsole(Console):
+    def on_broken_pipe(self) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no override
+        # The library would exit with 1, which here means that the subject does not conform.
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # Where nobody looks at a terminal, lines are not to be broken at 80.
-    return Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
+    return _PlainConsole(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
 
 
 def _write_json(path: Path, content: bytes) -> None:
@@ -193,9 +202,9 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _complain("interrupted", Exit.INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output has seen enough.
-        sys.stderr.close()
-        return Exit.DOES_NOT
+        # What is still in the buffer has nobody to go to; without this Python complains about it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.READER_GONE
     except Exception:  # noqa: BLE001  # whatever is left is the suite's own fault, and says so
         traceback.print_exc()
         return _complain("this is an error of the suite, not of the subject", Exit.SUITE_ERROR)
