@@ -205,7 +205,7 @@ def test_a_reader_that_goes_away_is_no_verdict() -> None:
     """Exit 141 and not a word: whoever closed the output was not told that something does not conform."""
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(  # noqa: S603  # the project's own command
+    done = subprocess.run(  # the project's own command
         [
             sys.executable,
             "-c",
