@@ -217,3 +217,40 @@ def test_a_reader_that_goes_away_is_no_verdict() -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+SMOKE = ["--profile", "smoke", "--workers", "1"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        ("answers_nothing", "undo answered a value of type NoneType, which is not an outcome"),
+        ("observes_nothing", "observe answered a value of type int, which is not an observation"),
+        (
+            "shows_no_projection",
+            "the first observation: in sessions[0].projection: expected a list, found null",
+        ),
+    ],
+)
+def test_an_answer_of_another_type_is_the_subjects_fault(
+    subject: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is a crash of the subject, in one line, and no error of the suite."""
+    assert main(["check", f"wrong_subjects:{subject}", *SMOKE]) == 1
+    captured = capsys.readouterr()
+    assert said in captured.out
+    assert "Traceback" not in captured.out + captured.err
+
+
+def test_smoke_sees_what_a_restart_forgets(capsys: pytest.CaptureFixture[str]) -> None:
+    """A restart right behind a commit belongs to every profile."""
+    assert main(["check", "wrong_subjects:forgets_at_restart", *SMOKE]) == 1
+    assert "CMT-12: fail" in capsys.readouterr().out
+
+
+def test_what_is_not_declared_is_not_judged(capsys: pytest.CaptureFixture[str]) -> None:
+    """An implementation of the view alone conforms, whatever it answers to the rest, and the model is not asked."""
+    assert main(["check", "wrong_subjects:view_alone", *SMOKE]) == 0
+    out = capsys.readouterr().out
+    assert any(line.split()[:3] == ["MODEL", "must", "not-declared"] for line in _lines(out))

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from itertools import count
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from attrs import evolve
+from typing_extensions import override
 
 from tailmark.declarations import AdvanceReading, Capability, Declaration, Deviation, Field
 from tailmark.identifiers import ClauseId, Revision, SessionId, Tokens
-from tailmark.operations import Operation, Undo
-from tailmark.outcomes import Outcome
+from tailmark.operations import Fork, Operation, Restart, Undo
+from tailmark.outcomes import Outcome, RefusalCode, Refused
 from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark.views import Observation
@@ -145,3 +146,74 @@ def cannot_be_made() -> NoReturn:
 def no_subject() -> object:
     """Returns something else."""
     return object()
+
+
+class _AnswersNothing(ModelSubject):
+    # Typed as a caller sees it who runs no type checker.
+    @override
+    def perform(self, operation: Operation) -> Outcome:
+        outcome = super().perform(operation)
+        return None if isinstance(operation, Undo) else outcome  # type: ignore[return-value]  # the fault
+
+
+class _ObservesNothing(ModelSubject):
+    @override
+    def observe(self) -> Observation:
+        return 3  # type: ignore[return-value]  # the fault
+
+
+class _ShowsNoProjection(ModelSubject):
+    @override
+    def observe(self) -> Observation:
+        seen = super().observe()
+        hidden: Any = None  # Any: the fault is its type
+        return evolve(seen, sessions=tuple(evolve(view, projection=hidden) for view in seen.sessions))
+
+
+def answers_nothing() -> ModelSubject:
+    """An undo answers None."""
+    return _AnswersNothing()
+
+
+def observes_nothing() -> ModelSubject:
+    """What it shows is no observation."""
+    return _ObservesNothing()
+
+
+def shows_no_projection() -> ModelSubject:
+    """A field of its views is of another type."""
+    return _ShowsNoProjection()
+
+
+class _ForgetsAtRestart(ModelSubject):
+    @override
+    def perform(self, operation: Operation) -> Outcome:
+        outcome = super().perform(operation)
+        if isinstance(operation, Restart):
+            for session in self.world.sessions.values():
+                if session.leaf is not None and session.leaf.checkpoint is not None:
+                    self._world = self.world.with_session(session.at(session.leaf.parent, session.revision))
+        return outcome
+
+
+def forgets_at_restart() -> ModelSubject:
+    """A checkpoint that is the leaf is not there any more after a restart (CMT-12)."""
+    return _ForgetsAtRestart()
+
+
+class _ViewAlone(ModelSubject):
+    @property
+    @override
+    def declaration(self) -> Declaration:
+        return evolve(super().declaration, capabilities=(Capability.VIEW,))
+
+    @override
+    def perform(self, operation: Operation) -> Outcome:
+        if isinstance(operation, Fork):
+            return Refused(code=RefusalCode.UNSTABLE)
+        return super().perform(operation)
+
+
+def view_alone() -> ModelSubject:
+    """Offers the view alone, and says so: it cannot fork."""
+    return _ViewAlone()

@@ -12,6 +12,7 @@ from tailmark.judge import PREDICATES
 from tailmark_conformance.explorers.generated import Exploration, Found
 from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES, Selection
 from tailmark_conformance.verdicts import Verdict
+from tailmark_reference.model.subject import CAPABILITIES
 
 
 @frozen(kw_only=True)
@@ -73,16 +74,7 @@ def examine(
     found = {one.fault.clause: one for one in exploration.found if one.fault.clause != ORACLES}
     reports = [_clause_report(clause, exploration, found.get(clause)) for clause in selection.clauses]
     if selection.model:
-        reports.append(
-            ClauseReport(
-                id=MODEL,
-                level=Level.MUST,
-                capability=None,
-                verdict=_broken(found[MODEL], Verdict.FAIL) if MODEL in found else Verdict.PASS,
-                exercised=exploration.holds[MODEL],
-                found=found.get(MODEL),
-            )
-        )
+        reports.append(_model_report(exploration, found.get(MODEL)))
     reports.extend(
         ClauseReport(
             id=CRASH,
@@ -112,6 +104,20 @@ def examine(
 
 def _broken(found: Found, verdict: Verdict) -> Verdict:
     return verdict if found.repeats else Verdict.FLAKY
+
+
+def _model_report(exploration: Exploration, found: Found | None) -> ClauseReport:
+    exercised = exploration.holds[MODEL]
+    if not set(CAPABILITIES) <= set(exploration.declaration.capabilities):
+        # The model does all of it or nothing; what is declared in part is judged by the clauses alone.
+        verdict, found = Verdict.NOT_DECLARED, None
+    elif found is not None:
+        verdict = _broken(found, Verdict.FAIL)
+    else:
+        verdict = Verdict.PASS if exercised else Verdict.UNTESTABLE
+    return ClauseReport(
+        id=MODEL, level=Level.MUST, capability=None, verdict=verdict, exercised=exercised, found=found
+    )
 
 
 def _clause_report(clause: ClauseId, exploration: Exploration, found: Found | None) -> ClauseReport:

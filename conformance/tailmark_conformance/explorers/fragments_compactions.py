@@ -11,7 +11,9 @@ from tailmark.operations import (
     CancelCompaction,
     CommitCompaction,
     EndAnswer,
+    Load,
     Operation,
+    Restart,
     StartAnswer,
     Undo,
 )
@@ -55,6 +57,13 @@ def compaction(known: Known, random: Random, session: SessionId) -> Iterator[Ope
     plan = answered_plan(known)
     if plan is not None:
         yield CommitCompaction(plan=plan, reply=strategies.good_reply(known, random, plan))
+
+
+def restarted(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """A restart or a load right behind a commit, and the conversation goes on."""
+    yield from compaction(known, random, session)
+    yield Restart() if chance(random, 0.7) else Load(session=session)
+    yield user(known, random, session)
 
 
 def compactions(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:

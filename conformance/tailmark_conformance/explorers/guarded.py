@@ -1,25 +1,32 @@
 """A subject whose exceptions are told apart from those of the suite."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from tailmark.declarations import Declaration
 from tailmark.identifiers import SessionId
+from tailmark.json_form import JsonFormError, unstructure
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
 from tailmark.plans import Model
 from tailmark.subjects import Subject
-from tailmark.views import Observation
+from tailmark.traces import Step
+from tailmark.views import Change, Observation
 
 T = TypeVar("T")
 
+_OUTCOMES: tuple[type, ...] = get_args(Outcome)
+
 
 class SubjectError(Exception):
-    """The subject raised where it must answer. ``name`` is the exception's type."""
+    """The subject raised where it must answer, or answered what is no value of the vocabulary.
 
-    def __init__(self, where: str, cause: Exception) -> None:
-        super().__init__(f"{where} raised {type(cause).__name__}: {cause}")
-        self.name = type(cause).__name__
+    ``name`` tells kinds of it apart: the exception's type, or the type of the answer.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text)
+        self.name = name
 
 
 class GuardedSubject:
@@ -39,15 +46,17 @@ class GuardedSubject:
 
     def perform(self, operation: Operation) -> Outcome:
         """As `Subject.perform`."""
-        return _guarded(operation.kind, lambda: self._subject.perform(operation))
+        outcome = _guarded(operation.kind, lambda: self._subject.perform(operation))
+        return _of_type(operation.kind, outcome, _OUTCOMES)
 
     def observe(self) -> Observation:
         """As `Subject.observe`."""
-        return _guarded("observe", self._subject.observe)
+        return _of_type("observe", _guarded("observe", self._subject.observe), (Observation,))
 
     def observe_fresh(self) -> Observation:
         """As `Subject.observe_fresh`."""
-        return _guarded("observe in a fresh process", self._subject.observe_fresh)
+        where = "observe in a fresh process"
+        return _of_type(where, _guarded(where, self._subject.observe_fresh), (Observation,))
 
     def close(self) -> None:
         """As `Subject.close`."""
@@ -59,4 +68,24 @@ def _guarded(where: str, call: Callable[[], T]) -> T:
         return call()
     except Exception as error:
         # Whatever a subject raises is its own fault, never the suite's.
-        raise SubjectError(where, error) from error
+        name = type(error).__name__
+        raise SubjectError(f"{where} raised {name}: {error}", name) from error
+
+
+def _of_type(where: str, value: T, types: tuple[type, ...]) -> T:
+    if not isinstance(value, types):
+        expected = "an outcome" if types is _OUTCOMES else "an observation"
+        name = type(value).__name__
+        raise SubjectError(f"{where} answered a value of type {name}, which is not {expected}", name)
+    return value
+
+
+def fault_of(where: str, shown: Step | Change) -> SubjectError | None:
+    """What in a step or change is no value of the vocabulary, such as a list where a tuple belongs; ``None`` if nothing."""
+    try:
+        unstructure(shown)
+    except JsonFormError as error:
+        problem = error.problems[0]
+        place = problem.path.removeprefix("$.")
+        return SubjectError(f"{where}: in {place}: {problem.text}", "JsonFormError")
+    return None

@@ -2,22 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from random import Random
 from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 
 from tailmark.catalogue import Level, clauses
-from tailmark.declarations import Declaration
+from tailmark.declarations import Capability, Declaration
 from tailmark.identifiers import ClauseId, NodeId, SessionId
 from tailmark.judge import PREDICATES, Judge, StepVerdict
-from tailmark.operations import Operation
+from tailmark.operations import Edit, Fork, Operation, Retry, Undo
 from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark.traces import Step, Trace
 from tailmark.views import Change
 from tailmark_conformance.explorers import contents, witnesses
-from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError
+from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError, fault_of
 from tailmark_conformance.explorers.known import Known, chance
 from tailmark_conformance.explorers.scripts import Script, entries_of, operation_of
 from tailmark_conformance.explorers.walks import Walk
@@ -196,14 +197,25 @@ def run(
     operations: list[Operation] = []
     try:
         recorder = Recorder(GuardedSubject(subject), sessions=sessions, model=model, look_fresh=look_fresh)
+        fault = fault_of("the first observation", recorder.start)
+        if fault is not None:
+            raise fault
         known = Known(recorder.start)
         oracles.start(recorder.start)
         watch = witnesses.Watch(known, watched, reached)
         for operation in source(known):
             operations.append(operation)
             step = recorder.perform(operation)
-            oracles.feed(step)
-            watch.feed(step)
+            try:
+                oracles.feed(step)
+                watch.feed(step)
+            except Exception as error:
+                # The oracles read only what the vocabulary allows. Is it the subject's fault, or theirs?
+                fault = fault_of(operation.kind, step)
+                if fault is None:
+                    raise
+                del recorder.steps[-1]
+                raise fault from error
     except SubjectError as error:
         oracles.add(Fault(clause=CRASH, step=len(operations) - 1, text=str(error), signature=error.name))
     steps = recorder.steps if recorder is not None else []
@@ -233,10 +245,14 @@ def walk(
     look_fresh = chance(random, 0.5)
     sessions = (SessionId("S1"),) if chance(random, 0.5) else (SessionId("S1"), SessionId("S2"))
 
+    offers_tree = Capability.TREE in subject.declaration.capabilities
+
     def source(known: Known) -> Iterator[Operation]:
         path = Walk(known, random, first)
-        for _ in range(steps):
-            yield path.next()
+        # What is not declared is not asked. A walk may have little else to draw, so draws are bounded.
+        drawn = (path.next() for _ in range(10 * steps))
+        fitting = (one for one in drawn if offers_tree or not isinstance(one, Retry | Edit | Fork | Undo))
+        yield from islice(fitting, steps)
 
     return run(
         subject,
