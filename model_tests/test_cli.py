@@ -254,3 +254,14 @@ def test_what_is_not_declared_is_not_judged(capsys: pytest.CaptureFixture[str]) 
     assert main(["check", "wrong_subjects:view_alone", *SMOKE]) == 0
     out = capsys.readouterr().out
     assert any(line.split()[:3] == ["MODEL", "must", "not-declared"] for line in _lines(out))
+
+
+def test_the_skeleton_of_the_documentation_runs_and_does_not_conform(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It can be judged as it stands, and nothing that it does not do counts as right."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs" / "examples"))
+    assert main(["check", "skeleton:Skeleton", *SMOKE]) == 1
+    out = capsys.readouterr().out
+    assert "TREE-1       must    untestable" in out
+    assert "OUT-2: fail" in out
