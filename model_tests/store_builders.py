@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from tailmark.budgets import Model
 from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, SessionId
 from tailmark.messages import ApprovalRequest, Message, Part, ResultStatus, Role, Text, ToolCall, ToolResult
 from tailmark.operations import Append, BeginCompaction, CommitCompaction, Operation
 from tailmark.outcomes import Committed, Done, Outcome, Planned
-from tailmark.plans import Model, Plan, SummaryAnswer
+from tailmark.plans import Plan, SummaryAnswer
 from tailmark.views import Observation, SessionView
 from tailmark_reference.store.store import Store
 

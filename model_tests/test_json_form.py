@@ -16,6 +16,7 @@ from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tailmark.budgets import Model
 from tailmark.json_form import (
     JsonFormError,
     dump_plain,
@@ -30,7 +31,7 @@ from tailmark.json_text import slow_dumps
 from tailmark.messages import Message, Part, Role, Text
 from tailmark.operations import Append, Operation, SetMetadata
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model, Node, SummariserReply
+from tailmark.plans import Node, SummariserReply
 from tailmark.traces import Step, Trace
 from tailmark.views import Change
 from vocabulary import CLASSES, values

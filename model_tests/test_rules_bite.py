@@ -26,12 +26,13 @@ from tailmark.outcomes import (
     Skipped,
     Stale,
 )
+from tailmark.projections import Marking, ProjectionItem
 from tailmark.rules.answers import name_of
 from tailmark.rules.changes import session_of
 from tailmark.rules.scene import Scene, empty_scene
 from tailmark.rules.verdicts import Seen, Violated
 from tailmark.traces import Step, Trace
-from tailmark.views import Change, Marking, OpenCall, ProjectionItem, RunningAnswer, SessionView, StoredNode
+from tailmark.views import Change, OpenCall, RunningAnswer, SessionView, StoredNode
 from tailmark_conformance.explorers import contents
 from tailmark_conformance.explorers.known import Known
 from tailmark_conformance.explorers.walks import Walk

@@ -3,6 +3,7 @@
 import pytest
 from attrs import evolve
 
+from tailmark.budgets import Model
 from tailmark.declarations import Declaration, Field, Readings, TailReading
 from tailmark.examples import Becomes, changed
 from tailmark.identifiers import ClauseId, ModelName, NodeId, SessionId, Tokens
@@ -11,7 +12,7 @@ from tailmark.judge import StepVerdict, judge_trace
 from tailmark.messages import Message
 from tailmark.operations import CommitCompaction
 from tailmark.outcomes import Committed
-from tailmark.plans import Checkpoint, Model, Trigger
+from tailmark.plans import Checkpoint, Trigger
 from tailmark.traces import Step, Trace
 from tailmark.views import Change, StoredNode
 from tailmark_conformance.scenarios.playing import Play

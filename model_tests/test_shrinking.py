@@ -6,12 +6,12 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailmark.budgets import Model
 from tailmark.identifiers import CallId, ClauseId, ModelName, NodeId, PartId, PlanId, SessionId
 from tailmark.judge import PREDICATES
 from tailmark.messages import Message, Role, Text, ToolCall
 from tailmark.operations import Append, BeginCompaction, CommitCompaction, Operation
 from tailmark.outcomes import Planned
-from tailmark.plans import Model
 from tailmark_conformance.explorers.renaming import renamed
 from tailmark_conformance.explorers.runs import FaultKey, Run, Selection, cut, replay, walk
 from tailmark_conformance.explorers.scripts import BoundCommit, Script, entries_of

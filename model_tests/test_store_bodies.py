@@ -25,13 +25,14 @@ from store_builders import (
     view,
 )
 from tailmark import json_form
+from tailmark.budgets import Model
 from tailmark.identifiers import CallId, NodeId, PartId, PlanId, SessionId
 from tailmark.json_form import JsonFormError
 from tailmark.messages import Message, ResultStatus, Role, Text, ToolCall, ToolResult
 from tailmark.operations import Abandon, Append, BeginCompaction, CommitCompaction, Retry, SetMetadata, Settle
 from tailmark.outcomes import Done
-from tailmark.plans import Checkpoint, Model, SummaryAnswer
-from tailmark.views import Marking
+from tailmark.plans import Checkpoint, SummaryAnswer
+from tailmark.projections import Marking
 from tailmark_reference.estimate import ESTIMATOR
 from tailmark_reference.store import bodies
 from tailmark_reference.store.store import Store

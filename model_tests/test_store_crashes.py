@@ -27,6 +27,7 @@ from store_builders import (
     tool,
     user,
 )
+from tailmark.budgets import Model
 from tailmark.identifiers import ModelName, NodeId, SessionId
 from tailmark.messages import AnswerEnd
 from tailmark.operations import (
@@ -46,7 +47,6 @@ from tailmark.operations import (
     Undo,
 )
 from tailmark.outcomes import Committed, Done
-from tailmark.plans import Model
 from tailmark_reference.store.connection import StoreError
 from tailmark_reference.store.store import Store
 

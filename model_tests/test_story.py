@@ -6,10 +6,10 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailmark.budgets import Model
 from tailmark.identifiers import ModelName, NodeId, SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model
 from tailmark.rules.scene import empty_scene
 from tailmark.traces import Trace
 from tailmark.views import Change

@@ -7,11 +7,11 @@ from typing import Any, NoReturn
 from attrs import evolve
 from typing_extensions import override
 
+from tailmark.budgets import Model
 from tailmark.declarations import AdvanceReading, Capability, Declaration, Deviation, Field
 from tailmark.identifiers import ClauseId, Revision, SessionId, Tokens
 from tailmark.operations import Fork, Operation, Restart, Undo
 from tailmark.outcomes import Outcome, RefusalCode, Refused
-from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark.views import Observation
 from tailmark_reference.model.rules import RULES, allowed_places

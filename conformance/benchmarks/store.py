@@ -25,11 +25,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tailmark import json_form
+from tailmark.budgets import Model
 from tailmark.identifiers import ModelName, NodeId, PartId, PlanId, SessionId, Tokens
 from tailmark.messages import Message, Role, Text
 from tailmark.operations import Append, BeginCompaction, CommitCompaction
 from tailmark.outcomes import Committed, Planned
-from tailmark.plans import Checkpoint, Model, SummaryAnswer
+from tailmark.plans import Checkpoint, SummaryAnswer
 from tailmark_reference.estimate import ESTIMATOR
 from tailmark_reference.store.store import Store
 

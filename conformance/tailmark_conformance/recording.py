@@ -2,9 +2,9 @@
 
 from attrs import evolve
 
+from tailmark.budgets import Model
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
-from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark.traces import Step, Trace
 from tailmark.views import Change, Observation, RunningAnswer, difference

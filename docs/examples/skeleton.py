@@ -1,10 +1,10 @@
 """The beginning of an adapter: it says what it offers, shows an empty store, and refuses whatever it is asked."""
 
+from tailmark.budgets import Model
 from tailmark.declarations import Capability, Declaration, Field
 from tailmark.identifiers import Revision, SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome, RefusalCode, Refused
-from tailmark.plans import Model
 from tailmark.views import Observation, SessionView
 
 

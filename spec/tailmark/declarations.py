@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from attrs import frozen
 
-from tailmark.identifiers import ClauseId
+from tailmark.identifiers import ClauseId, Tokens
 
 
 class Capability(StrEnum):
@@ -42,6 +42,27 @@ class TailReading(StrEnum):
     KEEPS_NOTHING = "keeps-nothing"
 
 
+class OversizedReading(StrEnum):
+    """What automatic and preflight compactions do with a last turn above the tail budget (BND-5)."""
+
+    KEEP_IF_FITS = "keep-if-fits"
+    OPEN = "open"
+
+
+class MeasureReading(StrEnum):
+    """Whether the newest usage calibrates the estimates (OCC-15)."""
+
+    CALIBRATED = "calibrated"
+    PLAIN = "plain"
+
+
+class ReasoningReading(StrEnum):
+    """Whether replayable reasoning is sent from behind a checkpoint (OCC-10)."""
+
+    SENT = "sent"
+    DROPPED = "dropped"
+
+
 @frozen(kw_only=True)
 class Readings:
     """Which of the allowed behaviours the implementation has. The defaults are the reference's."""
@@ -49,6 +70,27 @@ class Readings:
     refresh: RefreshReading = RefreshReading.REWRITTEN
     advance: AdvanceReading = AdvanceReading.REFRESHES
     tail: TailReading = TailReading.KEEPS_TURNS
+    oversized: OversizedReading = OversizedReading.KEEP_IF_FITS
+    measure: MeasureReading = MeasureReading.CALIBRATED
+    reasoning: ReasoningReading = ReasoningReading.SENT
+
+
+@frozen(kw_only=True)
+class Parameters:
+    """Declared figures of an implementation's estimate and capacity. The defaults are the reference's.
+
+    Of the estimate, in tokens: ``per_message`` and ``per_part`` are added to text, ``per_image`` is what an image costs beyond them. ``tokenizer``: texts are counted by a
+    real tokenizer, and OCC-9's floors do not hold. ``reserve_cap`` and ``tail_cap``: the most that reserve and tail budget grow
+    to (CAP-3). An automatic compaction is worth it from the safe limit divided by ``worth_divisor`` on (TRG-5).
+    """
+
+    per_message: Tokens = Tokens(4)
+    per_part: Tokens = Tokens(2)
+    per_image: Tokens = Tokens(1000)
+    tokenizer: bool = False
+    reserve_cap: Tokens = Tokens(32_000)
+    tail_cap: Tokens = Tokens(32_000)
+    worth_divisor: int = 8
 
 
 class Field(StrEnum):
@@ -64,6 +106,10 @@ class Field(StrEnum):
     METADATA = "metadata"
     MODEL = "model"
     PLAN = "plan"
+    SETTINGS = "settings"
+    BUDGETS = "budgets"
+    OCCUPANCY = "occupancy"
+    DAMAGE = "damage"
     FRESH = "fresh"
     OUTCOME = "outcome"
 
@@ -84,5 +130,6 @@ class Declaration:
     implementation: str
     capabilities: tuple[Capability, ...]
     readings: Readings = Readings()
+    parameters: Parameters = Parameters()
     hidden: tuple[Field, ...] = ()
     deviations: tuple[Deviation, ...] = ()

@@ -17,7 +17,18 @@ import attrs
 from cattrs import BaseValidationError, Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from tailmark.declarations import AdvanceReading, Capability, Field, RefreshReading, TailReading
+from tailmark.budgets import SettingName
+from tailmark.damage import DamageKind, FindingKind
+from tailmark.declarations import (
+    AdvanceReading,
+    Capability,
+    Field,
+    MeasureReading,
+    OversizedReading,
+    ReasoningReading,
+    RefreshReading,
+    TailReading,
+)
 from tailmark.json_text import (
     FaultError,
     JsonFormError,
@@ -37,10 +48,11 @@ from tailmark.json_text import (
     strict_text,
 )
 from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, UsageScope
-from tailmark.outcomes import FailureReason, NoopReason, RefusalCode
+from tailmark.outcomes import FailureReason, LargePart, NoopReason, RefusalCode
 from tailmark.plans import FinishReason, Trigger
+from tailmark.projections import Marking
 from tailmark.traces import Trace
-from tailmark.views import Change, Marking
+from tailmark.views import Change
 
 __all__ = [
     "JsonFormError",
@@ -138,15 +150,22 @@ _ENUMS: tuple[type[StrEnum], ...] = (
     AdvanceReading,
     AnswerEnd,
     Capability,
+    DamageKind,
     FailureReason,
     Field,
+    FindingKind,
     FinishReason,
+    LargePart,
     Marking,
+    MeasureReading,
     NoopReason,
+    OversizedReading,
+    ReasoningReading,
     RefreshReading,
     RefusalCode,
     ResultStatus,
     Role,
+    SettingName,
     TailReading,
     Trigger,
     UsageScope,

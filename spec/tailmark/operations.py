@@ -8,9 +8,11 @@ from typing import ClassVar, TypeAlias
 
 from attrs import frozen
 
+from tailmark.budgets import Model, Settings
+from tailmark.damage import DamageKind
 from tailmark.identifiers import NodeId, PlanId, SessionId
 from tailmark.messages import AnswerEnd, Message, ToolResult
-from tailmark.plans import Model, Node, Plan, SummariserReply, Trigger
+from tailmark.plans import Node, Plan, SummariserReply, Trigger
 
 
 @frozen(kw_only=True)
@@ -119,8 +121,18 @@ class CancelCompaction:
 
 
 @frozen(kw_only=True)
+class Send:
+    """Ask with a draft: it becomes durable if its request fits, with the compaction that it needs or not at all (TRG-8, TRG-9)."""
+
+    kind: ClassVar[str] = "send"
+    session: SessionId
+    message: Message
+    follows: NodeId | None = None
+
+
+@frozen(kw_only=True)
 class Retry:
-    """Leave the last turn's answer, so that its question is answered anew (RETRY-1)."""
+    """Leave the last turn's answer and ask its question anew, if that request fits (RETRY-1)."""
 
     kind: ClassVar[str] = "retry"
     session: SessionId
@@ -129,7 +141,7 @@ class Retry:
 
 @frozen(kw_only=True)
 class Edit:
-    """Replace the message that opened the last turn (EDIT-1)."""
+    """Replace the message that opened the last turn and ask anew, if that request fits (EDIT-1)."""
 
     kind: ClassVar[str] = "edit"
     session: SessionId
@@ -167,6 +179,15 @@ class SetModel:
 
 
 @frozen(kw_only=True)
+class SetSettings:
+    """Set what sizes a session's requests and compactions (CAP-7)."""
+
+    kind: ClassVar[str] = "set-settings"
+    session: SessionId
+    settings: Settings
+
+
+@frozen(kw_only=True)
 class SetMetadata:
     """Set one entry of the session's metadata, such as its title (TREE-9)."""
 
@@ -191,6 +212,19 @@ class Restart:
     kind: ClassVar[str] = "restart"
 
 
+@frozen(kw_only=True)
+class InflictDamage:
+    """The tester's own: end the process, damage the durable state, and start another process on it.
+
+    What each kind does to ``node`` is said at `DamageKind`.
+    """
+
+    kind: ClassVar[str] = "inflict-damage"
+    session: SessionId
+    damage: DamageKind
+    node: NodeId
+
+
 Operation: TypeAlias = (
     Append
     | Save
@@ -203,12 +237,15 @@ Operation: TypeAlias = (
     | Preview
     | CommitCompaction
     | CancelCompaction
+    | Send
     | Retry
     | Edit
     | Fork
     | Undo
     | SetModel
+    | SetSettings
     | SetMetadata
     | Load
     | Restart
+    | InflictDamage
 )

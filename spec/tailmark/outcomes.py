@@ -1,8 +1,9 @@
 """Outcomes: everything that an operation can answer. A closed union, as are its codes and reasons.
 
-Only `Done` and `Committed` may change durable state or a projection (OUT-1). When several apply, the
-order is: at a commit `ReadOnly`, `Cancelled`, `Stale`, `Skipped`, `Refused`, `Failed`; at a begin
-`ReadOnly`, `Refused`, `Skipped`, `Noop`; elsewhere `ReadOnly`, `Refused`, `Stale` (OUT-2).
+Only `Done`, `Sent` and `Committed` may change durable state or a projection (OUT-1). When several apply, the
+order is: at a commit `ReadOnly`, `Cancelled`, `Stale`, `Skipped`, `Refused`, `Failed`, `TooLarge`; at a begin
+`ReadOnly`, `Refused`, `Skipped`, `Noop`; at a send, retry or edit `ReadOnly`, `Refused`, `Stale`, `Skipped`, `TooLarge`;
+elsewhere `ReadOnly`, `Refused`, `Stale`, `TooLarge` (OUT-2).
 """
 
 from enum import StrEnum
@@ -10,8 +11,10 @@ from typing import ClassVar, TypeAlias
 
 from attrs import frozen
 
-from tailmark.identifiers import CallId, NodeId, Revision
+from tailmark.budgets import WrongSetting
+from tailmark.identifiers import CallId, NodeId, Revision, Tokens
 from tailmark.plans import Plan, SummaryRequest
+from tailmark.projections import ProjectionItem
 
 
 class RefusalCode(StrEnum):
@@ -44,6 +47,8 @@ class RefusalCode(StrEnum):
     """A caller may ask for manual compactions only."""
     PLAN = "plan"
     """The plan differs from what the state determines, or nobody here began it (CMT-4)."""
+    SETTINGS = "settings"
+    """A model or settings that cannot be, or contradict each other (CAP-2, CAP-7)."""
     SPENT = "spent"
     """The plan had its answer already (OUT-3)."""
 
@@ -53,6 +58,8 @@ class NoopReason(StrEnum):
 
     TOO_FEW_TURNS = "too-few-turns"
     CHECKPOINT_IS_LEAF = "checkpoint-is-leaf"
+    NO_ADVANCE = "no-advance"
+    """No allowed place advances the boundary, and the summary is not too long (TRG-5, TRG-8)."""
     NO_SUCH_PLAN = "no-such-plan"
     """A cancel that names a finished plan or none (CMT-8)."""
 
@@ -67,17 +74,25 @@ class FailureReason(StrEnum):
     TRUNCATED = "truncated"
     NOT_TEXT = "not-text"
     """Reasoning or a tool call instead of text (CMT-15)."""
+    ABOVE_BUDGET = "above-budget"
+    """The summary is longer than the summary budget (SUM-6)."""
+    NOT_SMALLER = "not-smaller"
+    """The summary would not make the next request smaller (CMT-16)."""
+    STILL_TOO_LARGE = "still-too-large"
+    """The request would be above the safe limit even behind the new checkpoint (TRG-9)."""
 
 
 @frozen(kw_only=True)
 class Done:
     """It happened, or nothing was left to do. ``written``: ids of new nodes, in order. ``left``: steering
-    messages that left the branch with their turn (RETRY-1). ``abandoned``: calls that got an `abandoned` result."""
+    messages that left the branch with their turn (RETRY-1). ``abandoned``: calls that got an `abandoned` result.
+    ``plan``: an automatic compaction that began with it (TRG-5)."""
 
     kind: ClassVar[str] = "done"
     written: tuple[NodeId, ...] = ()
     left: tuple[NodeId, ...] = ()
     abandoned: tuple[CallId, ...] = ()
+    plan: Plan | None = None
 
 
 @frozen(kw_only=True)
@@ -146,6 +161,66 @@ class Failed:
     reason: FailureReason
 
 
+Attempt: TypeAlias = Committed | Noop | Failed
+"""What became of the compaction that a request tried for itself."""
+
+
+@frozen(kw_only=True)
+class Request:
+    """What goes to the model. ``head`` names the instructions and tool schemas that stand before ``items`` (see `Settings`);
+    ``built_on`` is the node that the request ends with."""
+
+    head: str
+    items: tuple[ProjectionItem, ...]
+    built_on: NodeId
+
+
+@frozen(kw_only=True)
+class Sent:
+    """The request may go out, and all that it needs is durable (TRG-9).
+
+    ``written``: ids of new nodes, in order. ``left``: steering messages that left the branch (RETRY-1). ``abandoned``:
+    calls that nobody owned any more (TRG-14). ``attempt``: the compaction tried for it, ``None`` if none was.
+    """
+
+    kind: ClassVar[str] = "sent"
+    request: Request
+    written: tuple[NodeId, ...] = ()
+    left: tuple[NodeId, ...] = ()
+    abandoned: tuple[CallId, ...] = ()
+    attempt: Attempt | None = None
+
+
+class LargePart(StrEnum):
+    """Which part of a request is too large."""
+
+    OVERHEAD = "overhead"
+    """Instructions and tool schemas alone reach the safe limit."""
+    DRAFT = "draft"
+    """Overhead and draft alone exceed the safe limit."""
+    QUESTION = "question"
+    """Overhead and the question of a retry alone exceed the safe limit."""
+    REQUEST = "request"
+    """All together."""
+
+
+@frozen(kw_only=True)
+class TooLarge:
+    """The request would exceed the safe limit; it is not sent, and the draft stays the caller's (TRG-8).
+
+    All in tokens, measured with the branch's ratio: ``projection`` is the occupancy without the draft, ``draft``, ``overhead`` and the safe
+    ``limit``. ``attempt``: the compaction tried for it, ``None`` if none was.
+    """
+
+    kind: ClassVar[str] = "too-large"
+    part: LargePart
+    projection: Tokens
+    draft: Tokens
+    overhead: Tokens
+    limit: Tokens
+    attempt: Attempt | None = None
+
+
 @frozen(kw_only=True)
 class Cancelled:
     """The plan is dropped (CMT-8)."""
@@ -162,11 +237,13 @@ class ReadOnly:
 
 @frozen(kw_only=True)
 class Refused:
-    """It is not allowed. ``way``: a node from which the caller gets what was wanted by `Fork` (UNDO-2)."""
+    """It is not allowed. ``way``: a node from which the caller gets what was wanted by `Fork` (UNDO-2). ``wrong``: the
+    figure that a model or settings have wrong (CAP-7)."""
 
     kind: ClassVar[str] = "refused"
     code: RefusalCode
     way: NodeId | None = None
+    wrong: WrongSetting | None = None
 
 
 Outcome: TypeAlias = (
@@ -174,6 +251,8 @@ Outcome: TypeAlias = (
     | Planned
     | Previewed
     | More
+    | Sent
+    | TooLarge
     | Committed
     | Noop
     | Skipped

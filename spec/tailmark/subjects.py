@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
+from tailmark.budgets import Model, Settings
 from tailmark.declarations import Declaration
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model
 from tailmark.views import Observation
 
 
@@ -18,8 +18,8 @@ class Subject(Protocol):
         """What the implementation says of itself. The same for its whole life."""
         ...
 
-    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
-        """Forget everything and start from an empty store with these empty sessions, all on ``model``."""
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
+        """Forget everything and start from an empty store with these empty sessions, all on ``model`` under ``settings``."""
         ...
 
     def perform(self, operation: Operation) -> Outcome:

@@ -5,11 +5,11 @@ A trace is the one form of a live run, an example, a vector, a counterexample an
 
 from attrs import frozen
 
+from tailmark.budgets import Model, Settings
 from tailmark.declarations import Declaration
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model
 from tailmark.views import Change
 
 
@@ -29,10 +29,11 @@ class Step:
 
 @frozen(kw_only=True)
 class Trace:
-    """A run from an empty store with ``sessions`` on ``model``. ``start`` leads from nothing to the first observation."""
+    """A run from an empty store with ``sessions`` on ``model`` under ``settings``. ``start`` leads from nothing to the first observation."""
 
     declaration: Declaration
     sessions: tuple[SessionId, ...]
     model: Model
+    settings: Settings = Settings()
     start: Change
     steps: tuple[Step, ...]

@@ -1,38 +1,14 @@
 """What can be observed of an implementation after every step."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 
 from attrs import frozen
 
+from tailmark.budgets import Budgets, Model, Occupancy, Settings
+from tailmark.damage import Damage, Finding
 from tailmark.identifiers import CallId, NodeId, Revision, SessionId, Tokens
-from tailmark.messages import Role
-from tailmark.plans import Model, Node
-
-
-class Marking(StrEnum):
-    """How an item of a projection is presented to the model."""
-
-    VERBATIM = "verbatim"
-    CONTEXT = "context"
-    """Marked as second-hand context, not as anybody's instruction (PROJ-9)."""
-    UNMARKED = "unmarked"
-    """A summary that looks like an ordinary message."""
-
-
-@frozen(kw_only=True)
-class ProjectionItem:
-    """One item of the next request.
-
-    ``node`` is the message, or the checkpoint whose summary this is, or ``None`` for something that is
-    not stored. ``digest`` is `tailmark.json_form.digest` of what is sent: of the message without its
-    preliminary results, or of the summary's text.
-    """
-
-    node: NodeId | None
-    role: Role
-    marking: Marking
-    digest: str
+from tailmark.plans import Node
+from tailmark.projections import ProjectionItem
 
 
 @frozen(kw_only=True)
@@ -53,7 +29,11 @@ class RunningAnswer:
 
 @frozen(kw_only=True)
 class SessionView:
-    """What a session shows. ``branch`` runs from the root to the leaf, checkpoints included; ``checkpoint`` is the latest one on it."""
+    """What a session shows. ``branch`` runs from the root to the leaf, checkpoints included; ``checkpoint`` is the latest one on it.
+
+    A ``read_only`` session has ``damage`` on its branch, or a store that cannot be written. Where there is damage, ``branch``,
+    ``checkpoint``, ``projection`` and ``occupancy`` are those of the readable part (DMG-2). ``findings`` are no damage.
+    """
 
     session: SessionId
     leaf: NodeId | None
@@ -64,7 +44,13 @@ class SessionView:
     checkpoint: NodeId | None
     projection: tuple[ProjectionItem, ...]
     model: Model
+    settings: Settings
+    budgets: Budgets
+    occupancy: Occupancy
     metadata: Mapping[str, str]
+    read_only: bool = False
+    damage: tuple[Damage, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -78,20 +64,26 @@ class StoredNode:
 
 @frozen(kw_only=True)
 class Observation:
-    """Everything that is observable at one moment: all sessions, and all stored nodes on and off their branches."""
+    """Everything that is observable at one moment: all sessions, and all stored nodes on and off their branches.
+
+    ``store`` is a digest of the durable bytes, wanted while a session is read-only (DMG-4); ``None`` where nobody looked.
+    Nodes that cannot be read are left out.
+    """
 
     sessions: tuple[SessionView, ...]
     nodes: tuple[StoredNode, ...]
+    store: str | None = None
 
 
 @frozen(kw_only=True)
 class Change:
-    """What differs from the observation before: new or changed sessions and nodes, and those that are gone."""
+    """What differs from the observation before: new or changed sessions and nodes, and those that are gone. ``store`` is the new digest as it is."""
 
     sessions: tuple[SessionView, ...] = ()
     nodes: tuple[StoredNode, ...] = ()
     sessions_gone: tuple[SessionId, ...] = ()
     nodes_gone: tuple[NodeId, ...] = ()
+    store: str | None = None
 
 
 def difference(before: Observation, after: Observation) -> Change:
@@ -113,4 +105,5 @@ def difference(before: Observation, after: Observation) -> Change:
         nodes=nodes,
         sessions_gone=tuple(old_sessions),
         nodes_gone=tuple(old_nodes),
+        store=after.store,
     )

@@ -5,6 +5,7 @@ from random import Random
 
 from attrs import evolve
 
+from tailmark.budgets import Model
 from tailmark.identifiers import CallId, ModelName, NodeId, PartId, SessionId, Tokens
 from tailmark.messages import (
     Annotation,
@@ -28,7 +29,7 @@ from tailmark.messages import (
     Usage,
     UsageScope,
 )
-from tailmark.plans import FinishReason, Model, SummariserReply, SummaryAnswer, SummaryFailure
+from tailmark.plans import FinishReason, SummariserReply, SummaryAnswer, SummaryFailure
 from tailmark.rules.scene import OpenAt
 from tailmark_conformance.explorers.known import Known, chance, pick
 

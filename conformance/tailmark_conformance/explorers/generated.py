@@ -17,9 +17,9 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
+from tailmark.budgets import Model
 from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, ModelName, SessionId
-from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark_conformance.explorers.fragments import FRAGMENTS
 from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import TypeVar, get_args
 
+from tailmark.budgets import Model
 from tailmark.declarations import Declaration
 from tailmark.identifiers import SessionId
 from tailmark.json_form import JsonFormError, unstructure
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark.traces import Step
 from tailmark.views import Change, Observation

@@ -8,12 +8,12 @@ from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 
+from tailmark.budgets import Model
 from tailmark.catalogue import Level, clauses
 from tailmark.declarations import Capability, Declaration
 from tailmark.identifiers import ClauseId, NodeId, SessionId
 from tailmark.judge import PREDICATES, Judge, StepVerdict
 from tailmark.operations import Edit, Fork, Operation, Retry, Undo
-from tailmark.plans import Model
 from tailmark.subjects import Subject
 from tailmark.traces import Step, Trace
 from tailmark.views import Change

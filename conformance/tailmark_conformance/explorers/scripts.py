@@ -6,10 +6,11 @@ from typing import TypeAlias
 import attrs
 from attrs import evolve, frozen
 
+from tailmark.budgets import Model
 from tailmark.identifiers import SessionId
 from tailmark.operations import CommitCompaction, Operation
 from tailmark.outcomes import Planned
-from tailmark.plans import Model, Plan, SummariserReply
+from tailmark.plans import Plan, SummariserReply
 from tailmark.traces import Step
 from tailmark_conformance.explorers.known import Known
 

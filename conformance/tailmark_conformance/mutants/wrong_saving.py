@@ -5,7 +5,8 @@ from attrs import evolve
 from tailmark.identifiers import NodeId, Revision
 from tailmark.messages import Message, ResultStatus, Role, ToolResult
 from tailmark.outcomes import RefusalCode
-from tailmark.views import Marking, OpenCall
+from tailmark.projections import Marking
+from tailmark.views import OpenCall
 from tailmark_conformance.mutants.wrong_rule import WrongRule, wrong
 from tailmark_reference.model import message_rules
 from tailmark_reference.model import rules as right

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
+from tailmark.budgets import Model
 from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, Revision, SessionId, Tokens
 from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, Text, ToolCall, ToolResult
 from tailmark.operations import Abandon, Append, CommitCompaction
 from tailmark.outcomes import Committed, Done
-from tailmark.plans import Checkpoint, Model, Plan, SummaryAnswer, SummaryRequest, Trigger
+from tailmark.plans import Checkpoint, Plan, SummaryAnswer, SummaryRequest, Trigger
 from tailmark.traces import Step
 from tailmark.views import Change, SessionView, StoredNode
 from tailmark_conformance.recorded.importing import (

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from tailmark.budgets import Model
 from tailmark.messages import (
     Annotation,
     AnswerEnd,
@@ -59,16 +60,7 @@ from tailmark.outcomes import (
     Skipped,
     Stale,
 )
-from tailmark.plans import (
-    Checkpoint,
-    Model,
-    Node,
-    Plan,
-    SummariserReply,
-    SummaryAnswer,
-    SummaryFailure,
-    Trigger,
-)
+from tailmark.plans import Checkpoint, Node, Plan, SummariserReply, SummaryAnswer, SummaryFailure, Trigger
 
 _LONGEST = 40
 

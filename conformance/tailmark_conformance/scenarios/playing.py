@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from tailmark.budgets import Model
 from tailmark.examples import ABSENT, Becomes
 from tailmark.identifiers import ModelName, NodeId, PlanId, SessionId, Tokens
 from tailmark.json_form import unstructure
@@ -26,7 +27,7 @@ from tailmark.operations import (
     Undo,
 )
 from tailmark.outcomes import Outcome, Planned
-from tailmark.plans import Model, Node, Plan, SummariserReply
+from tailmark.plans import Node, Plan, SummariserReply
 from tailmark.subjects import Subject
 from tailmark.traces import Trace
 from tailmark_conformance.recording import Recorder

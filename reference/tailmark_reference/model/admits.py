@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
+from tailmark.budgets import Model
 from tailmark.declarations import AdvanceReading, Declaration, Field
 from tailmark.identifiers import NodeId, PlanId, SessionId, Tokens
 from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, ToolResult
 from tailmark.operations import Abandon, BeginCompaction, CommitCompaction, EndAnswer, Operation, Preview
 from tailmark.outcomes import Committed, Done, Failed, FailureReason, Outcome, Planned, Previewed
-from tailmark.plans import Checkpoint, Model, Plan
+from tailmark.plans import Checkpoint, Plan
 from tailmark.traces import Step
 from tailmark.views import Change, SessionView, StoredNode
 from tailmark_reference.model.observe import Observer

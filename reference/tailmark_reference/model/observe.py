@@ -2,7 +2,8 @@
 
 from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Role
-from tailmark.views import Marking, Observation, ProjectionItem, RunningAnswer, SessionView
+from tailmark.projections import Marking, ProjectionItem
+from tailmark.views import Observation, RunningAnswer, SessionView
 from tailmark_reference.model.rules import RULES, Rules
 from tailmark_reference.model.tree import TreeNode, branch_ids
 from tailmark_reference.model.world import Session, World

@@ -1,8 +1,9 @@
 """What a compaction of a branch would be: the plan that the state determines."""
 
+from tailmark.budgets import Model
 from tailmark.declarations import RefreshReading
 from tailmark.identifiers import NodeId, PlanId, Tokens
-from tailmark.plans import Model, Plan, SummaryRequest, Trigger
+from tailmark.plans import Plan, SummaryRequest, Trigger
 from tailmark_reference.model.rules import Rules, cost, tail_from
 from tailmark_reference.model.tree import TreeNode
 from tailmark_reference.model.world import Session

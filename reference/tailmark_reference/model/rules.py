@@ -20,7 +20,8 @@ from tailmark.messages import (
 )
 from tailmark.outcomes import FailureReason, NoopReason, Outcome, RefusalCode
 from tailmark.plans import Checkpoint, FinishReason, Plan, SummariserReply, SummaryFailure
-from tailmark.views import Marking, OpenCall
+from tailmark.projections import Marking
+from tailmark.views import OpenCall
 from tailmark_reference.estimate import estimate, estimate_summary
 from tailmark_reference.model.message_rules import (
     abandoned_result,

@@ -4,11 +4,11 @@ from typing import Final
 
 from attrs import evolve
 
+from tailmark.budgets import Model
 from tailmark.declarations import Capability, Declaration
 from tailmark.identifiers import ModelName, SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model
 from tailmark.views import Observation
 from tailmark_reference.model.observe import Observer
 from tailmark_reference.model.rules import RULES, Rules

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
+from tailmark.budgets import Model
 from tailmark.identifiers import NodeId, PlanId, Revision, SessionId
-from tailmark.plans import Model
 from tailmark_reference.model.persistent_map import PersistentMap
 from tailmark_reference.model.tree import TreeNode
 

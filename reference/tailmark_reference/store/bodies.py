@@ -8,8 +8,9 @@ import json
 from attrs import evolve
 
 from tailmark import json_form
+from tailmark.budgets import Model
 from tailmark.messages import Message, ToolResult
-from tailmark.plans import Checkpoint, Model
+from tailmark.plans import Checkpoint
 from tailmark_reference.store.schema import NodeKind
 
 # In canonical JSON a quote inside text is escaped, so this stands nowhere but in a preliminary result.

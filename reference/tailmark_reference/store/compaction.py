@@ -7,11 +7,12 @@ import sqlite3
 
 from attrs import frozen
 
+from tailmark.budgets import Model
 from tailmark.declarations import AdvanceReading, Readings, RefreshReading
 from tailmark.identifiers import PlanId, Tokens
 from tailmark.operations import BeginCompaction, Preview
 from tailmark.outcomes import Noop, NoopReason, RefusalCode, Refused, Skipped
-from tailmark.plans import Model, Plan, SummaryRequest, Trigger
+from tailmark.plans import Plan, SummaryRequest, Trigger
 from tailmark_reference.store.bodies import to_model, to_summary
 from tailmark_reference.store.history import UNKNOWN_SESSION, calls_at_end
 from tailmark_reference.store.process import Process

@@ -7,15 +7,8 @@ from tailmark import json_form
 from tailmark.identifiers import NodeId, Tokens
 from tailmark.messages import Message, Role
 from tailmark.plans import Checkpoint
-from tailmark.views import (
-    Marking,
-    Observation,
-    OpenCall,
-    ProjectionItem,
-    RunningAnswer,
-    SessionView,
-    StoredNode,
-)
+from tailmark.projections import Marking, ProjectionItem
+from tailmark.views import Observation, OpenCall, RunningAnswer, SessionView, StoredNode
 from tailmark_reference.store.bodies import (
     projected_digest,
     to_checkpoint,

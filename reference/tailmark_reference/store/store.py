@@ -7,6 +7,7 @@ from typing import Self, TypeVar, assert_never
 
 from attrs import frozen
 
+from tailmark.budgets import Model
 from tailmark.declarations import Readings, TailReading
 from tailmark.identifiers import SessionId
 from tailmark.messages import Message
@@ -46,8 +47,9 @@ from tailmark.outcomes import (
     RefusalCode,
     Refused,
 )
-from tailmark.plans import Checkpoint, Model, Plan
-from tailmark.views import Observation, ProjectionItem
+from tailmark.plans import Checkpoint, Plan
+from tailmark.projections import ProjectionItem
+from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
 from tailmark_reference.store.answers import end_answer, must_abandon, next_request, start_answer
 from tailmark_reference.store.bodies import to_body

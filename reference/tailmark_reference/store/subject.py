@@ -4,11 +4,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from tailmark.budgets import Model
 from tailmark.declarations import Capability, Declaration, Readings
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.plans import Model
 from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
 from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions

@@ -6,6 +6,7 @@ from tailmark.messages import Text
 from tailmark.operations import BeginCompaction, CommitCompaction, Preview
 from tailmark.outcomes import Committed
 from tailmark.plans import Checkpoint, Plan, SummariserReply, SummaryAnswer
+from tailmark.projections import Marking
 from tailmark.rules.changes import is_checkpoint, listed, shown_outcome
 from tailmark.rules.compactions import (
     Chosen,
@@ -20,7 +21,6 @@ from tailmark.rules.compactions import (
 )
 from tailmark.rules.scene import Mark, checkpoint_of, latest_checkpoint
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
-from tailmark.views import Marking
 
 
 def _first(seen: Seen) -> Chosen | None:

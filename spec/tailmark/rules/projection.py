@@ -9,12 +9,12 @@ from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Message, Role, ToolCall, ToolResult
 from tailmark.operations import Edit, Fork, Load, NextRequest, Restart, Retry, StartAnswer, Undo
 from tailmark.outcomes import RefusalCode
+from tailmark.projections import Marking, ProjectionItem
 from tailmark.rules.answers import decided
 from tailmark.rules.changes import field_change, is_checkpoint, listed, node_change, session_of
 from tailmark.rules.saving import refused
 from tailmark.rules.scene import Mark, OpenAt, Scene, checkpoint_of, latest_checkpoint, settle
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
-from tailmark.views import Marking, ProjectionItem
 
 
 def _shown(seen: Seen) -> tuple[SessionId, ...]:

@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
+from tailmark.budgets import Model
 from tailmark.declarations import Field
 from tailmark.identifiers import CallId, NodeId, PartId, Revision, SessionId, Tokens
 from tailmark.json_form import JsonFormError, digest
 from tailmark.messages import ApprovalRequest, Message, Role, ToolCall, ToolResult
-from tailmark.plans import Checkpoint, Model, Node
-from tailmark.views import Change, OpenCall, ProjectionItem, RunningAnswer, SessionView, StoredNode
+from tailmark.plans import Checkpoint, Node
+from tailmark.projections import ProjectionItem
+from tailmark.views import Change, OpenCall, RunningAnswer, SessionView, StoredNode
 
 
 class HiddenFieldError(Exception):
