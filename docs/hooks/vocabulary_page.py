@@ -11,15 +11,30 @@ from types import ModuleType
 from typing import Final
 
 from clause_pages import linked
-from tailmark import declarations, identifiers, messages, operations, outcomes, plans, traces, views
+from tailmark import (
+    budgets,
+    damage,
+    declarations,
+    identifiers,
+    messages,
+    operations,
+    outcomes,
+    plans,
+    projections,
+    traces,
+    views,
+)
 
 _SECTIONS: Final[tuple[tuple[str, ModuleType], ...]] = (
     ("Names", identifiers),
     ("Messages", messages),
+    ("Sizes", budgets),
     ("Compactions", plans),
     ("Operations", operations),
     ("Outcomes", outcomes),
+    ("Projections", projections),
     ("Views", views),
+    ("Damage", damage),
     ("Traces", traces),
     ("Declarations", declarations),
 )
