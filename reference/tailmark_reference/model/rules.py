@@ -8,8 +8,9 @@ from typing import Protocol
 
 from attrs import frozen
 
-from tailmark.declarations import AdvanceReading, Readings
-from tailmark.identifiers import NodeId, Revision, Tokens
+from tailmark.budgets import Budgets, Model, Settings, WrongSetting
+from tailmark.declarations import Readings
+from tailmark.identifiers import NodeId, PlanId, Revision, SessionId, Tokens
 from tailmark.messages import (
     Message,
     Reasoning,
@@ -19,10 +20,21 @@ from tailmark.messages import (
     ToolResult,
 )
 from tailmark.outcomes import FailureReason, NoopReason, Outcome, RefusalCode
-from tailmark.plans import Checkpoint, FinishReason, Plan, SummariserReply, SummaryFailure
+from tailmark.plans import (
+    Checkpoint,
+    EditFor,
+    FinishReason,
+    Plan,
+    Purpose,
+    SendFor,
+    SummariserReply,
+    SummaryFailure,
+    Trigger,
+)
 from tailmark.projections import Marking
 from tailmark.views import OpenCall
 from tailmark_reference.estimate import estimate, estimate_summary
+from tailmark_reference.model.capacity import budgets, model_fault, settings_fault
 from tailmark_reference.model.message_rules import (
     abandoned_result,
     calls_after,
@@ -32,8 +44,25 @@ from tailmark_reference.model.message_rules import (
     saved_again,
     with_result,
 )
+from tailmark_reference.model.occupancy import OccupancyRules
+from tailmark_reference.model.places import Choice, manual_position, pressed_position, worth_it
+from tailmark_reference.model.pressing import (
+    AutomaticLimit,
+    SummaryFault,
+    TooLargePart,
+    automatic_is_on,
+    automatic_limit,
+    goes_out,
+    is_hopeless_attempt,
+    plan_id,
+    presses,
+    respects_undo,
+    same_terms,
+    summary_fault,
+    too_large,
+)
 from tailmark_reference.model.tree import OpenCalls, TreeNode, messages_up, walk
-from tailmark_reference.model.world import PlanState, Session
+from tailmark_reference.model.world import PlanState, Process, Session, StateKey
 
 # Branches -------------------------------------------------------------------------------------------------
 
@@ -78,75 +107,23 @@ def revision_after(revision: Revision, written: int) -> Revision:  # noqa: ARG00
 # Compaction -----------------------------------------------------------------------------------------------
 
 
-def nothing_to_do(leaf: TreeNode | None, checkpoint: TreeNode | None) -> NoopReason | None:
-    """Why a manual compaction has nothing to do (TRG-2, TRG-3)."""
+def nothing_to_do(
+    leaf: TreeNode | None, checkpoint: TreeNode | None, *, summary_too_long: bool
+) -> NoopReason | None:
+    """Why a manual compaction has nothing to do (TRG-2, TRG-3, TRG-10)."""
     if checkpoint is not None:
-        return NoopReason.CHECKPOINT_IS_LEAF if leaf is checkpoint else None
+        return NoopReason.CHECKPOINT_IS_LEAF if leaf is checkpoint and not summary_too_long else None
     return NoopReason.TOO_FEW_TURNS if leaf is None or leaf.turns < 2 else None
 
 
-def candidates(tail: tuple[TreeNode, ...], *, first: bool) -> tuple[TreeNode, ...]:
-    """The places that a manual compaction may take, oldest first (BND-1, BND-7, BND-8).
-
-    ``first`` says that the branch has no checkpoint yet. A present place that opens no turn (in a loaded
-    store) is a candidate, so that a refresh is possible.
-    """
-    openers = tuple(node for node in tail if node.opens_turn)
-    if first:
-        return openers[1:]
-    return openers if openers[:1] == tail[:1] else (*tail[:1], *openers)
-
-
-def cost(nodes: tuple[TreeNode, ...]) -> Tokens:
-    """What nodes cost in a request together."""
-    return Tokens(sum(node.estimate for node in nodes))
-
-
-def tail_from(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[TreeNode, ...]:
-    """The part of a tail that begins at a place."""
-    return tail[tail.index(place) :]
-
-
-def fits(tokens: Tokens, budget: Tokens | None) -> bool:
-    """At or below a budget; ``None`` is unbounded."""
-    return budget is None or tokens <= budget
-
-
-def choose_place(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    """The place of a manual compaction (BND-3, BND-4, BND-5, BND-9, TRG-4)."""
-    places = candidates(tail, first=first)
-    if first and fits(cost(tail), budget):
-        return places[-1]
-    fitting = (place for place in places if fits(cost(tail_from(tail, place)), budget))
-    chosen = next(fitting, None)
-    if chosen is None:
-        # No boundary makes the tail fit: a manual compaction keeps the last turn whole.
-        return places[-1]
-    if not first and chosen is tail[0] and reading is AdvanceReading.TO_LAST_TURN:
-        return places[-1]
-    return chosen
-
-
-def allowed_places(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> tuple[TreeNode, ...]:
-    """Every place that the clauses of level MUST leave to a manual compaction."""
-    places = candidates(tail, first=first)
-    if first and fits(cost(tail), budget):
-        return places
-    fitting = tuple(place for place in places if fits(cost(tail_from(tail, place)), budget))
-    if not fitting:
-        return places[-1:]
-    if not first and fitting[0] is tail[0]:
-        return places[-1:] if reading is AdvanceReading.TO_LAST_TURN else places[:1]
-    return fitting
-
-
-def excluded(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[NodeId, ...]:
+def excluded(tail: tuple[TreeNode, ...], position: int) -> tuple[NodeId, ...]:
     """The messages between the present place and the new one (CHK-2)."""
-    return tuple(node.id for node in tail[: tail.index(place)])
+    return tuple(node.id for node in tail[:position])
+
+
+def may_open(purpose: Purpose | None) -> bool:
+    """Whether a draft follows, so that nothing of the branch need be kept (BND-1, RETRY-6)."""
+    return isinstance(purpose, SendFor | EditFor)
 
 
 def same_leaf(session: Session, plan: Plan) -> bool:
@@ -221,9 +198,22 @@ def checkpoint_of(
         refresh=plan.refresh,
         instructions=plan.instructions,
         finish=finish,
+        figure=plan.occupancy.figure,
+        covered=plan.occupancy.covered,
         tokens_before=plan.tokens_before,
         tokens_after=Tokens(plan.tokens_after + size),
     )
+
+
+def may_follow(leaf: TreeNode | None, message: Message) -> bool:
+    """Whether a message may stand behind a leaf: behind an open checkpoint only the start of a turn (CHK-8)."""
+    checkpoint = leaf.checkpoint if leaf is not None else None
+    return checkpoint is None or checkpoint.first_kept is not None or message.role is Role.USER
+
+
+def owns(process: Process, call: OpenCall) -> bool:
+    """Whether this process stored the message that made an open call (TRG-14)."""
+    return call.message in process.owned
 
 
 def cancels(state: PlanState | None) -> bool:
@@ -282,13 +272,13 @@ def fork_instead(checkpoint: TreeNode | None) -> NodeId | None:
     return next((node.id for node in before if fork_fault(node, being_generated=False) is None), None)
 
 
-class ChoosePlace(Protocol):
-    """The type of `choose_place`."""
+class NothingToDo(Protocol):
+    """The type of `nothing_to_do`."""
 
     def __call__(
-        self, tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-    ) -> TreeNode:
-        """See `choose_place`."""
+        self, leaf: TreeNode | None, checkpoint: TreeNode | None, *, summary_too_long: bool
+    ) -> NoopReason | None:
+        """See `nothing_to_do`."""
         ...
 
 
@@ -324,9 +314,28 @@ class Rules:
     tail_nodes: Callable[[TreeNode | None, TreeNode | None], tuple[TreeNode, ...]] = tail_nodes
     marking: Callable[[], Marking] = marking
     revision_after: Callable[[Revision, int], Revision] = revision_after
-    nothing_to_do: Callable[[TreeNode | None, TreeNode | None], NoopReason | None] = nothing_to_do
-    choose_place: ChoosePlace = choose_place
-    excluded: Callable[[tuple[TreeNode, ...], TreeNode], tuple[NodeId, ...]] = excluded
+    nothing_to_do: NothingToDo = nothing_to_do
+    manual_position: Callable[[Choice], int | None] = manual_position
+    pressed_position: Callable[[Choice], int | None] = pressed_position
+    worth_it: Callable[[Choice, int, int], bool] = worth_it
+    may_open: Callable[[Purpose | None], bool] = may_open
+    excluded: Callable[[tuple[TreeNode, ...], int], tuple[NodeId, ...]] = excluded
+    model_fault: Callable[[Model], WrongSetting | None] = model_fault
+    settings_fault: Callable[[Model, Settings], WrongSetting | None] = settings_fault
+    budgets: Callable[[Model, Settings], Budgets] = budgets
+    occupancy: OccupancyRules = OccupancyRules()
+    too_large: TooLargePart = too_large
+    presses: Callable[[Budgets, int], bool] = presses
+    goes_out: Callable[[Budgets, int], bool] = goes_out
+    automatic_is_on: Callable[[Settings, Budgets], bool] = automatic_is_on
+    is_hopeless_attempt: Callable[[StateKey | None, StateKey], bool] = is_hopeless_attempt
+    automatic_limit: AutomaticLimit = automatic_limit
+    summary_fault: SummaryFault = summary_fault
+    plan_id: Callable[[Trigger, SessionId, Revision, Callable[[PlanId], bool]], PlanId] = plan_id
+    respects_undo: Callable[[Process, SessionId], bool] = respects_undo
+    same_terms: Callable[[Plan, Plan], bool] = same_terms
+    owns: Callable[[Process, OpenCall], bool] = owns
+    may_follow: Callable[[TreeNode | None, Message], bool] = may_follow
     same_leaf: Callable[[Session, Plan], bool] = same_leaf
     same_revision: Callable[[Session, Plan], bool] = same_revision
     is_stable: IsStable = is_stable
@@ -348,6 +357,7 @@ class Rules:
     estimate: Callable[[Message], Tokens] = estimate
     estimate_summary: Callable[[str], Tokens] = estimate_summary
     readings: Readings = Readings()
+    worth_divisor: int = 8
 
 
 RULES = Rules()

@@ -9,8 +9,9 @@ from typing import assert_never
 
 from attrs import evolve
 
-from tailmark.identifiers import NodeId, PartId, Revision
-from tailmark.messages import AnswerEnd, Message, Role, ToolResult
+from tailmark.budgets import WrongSetting
+from tailmark.identifiers import NodeId, Revision
+from tailmark.messages import AnswerEnd, Message, Role
 from tailmark.operations import (
     Abandon,
     Append,
@@ -20,6 +21,7 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    InflictDamage,
     Load,
     NextRequest,
     Operation,
@@ -27,32 +29,31 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
 )
 from tailmark.outcomes import (
-    Cancelled,
-    Committed,
     Done,
-    Failed,
-    FailureReason,
-    Noop,
-    NoopReason,
     Outcome,
-    Planned,
     Previewed,
+    ReadOnly,
     RefusalCode,
     Refused,
 )
-from tailmark.plans import FinishReason, Plan, SummaryAnswer, Trigger
-from tailmark_reference.model.planning import determine_plan
+from tailmark.plans import Plan
+from tailmark_reference.model.compaction import begin, cancel, commit, plan_manually, with_automatic
+from tailmark_reference.model.damage import damage_above, damage_of, inflicted, may_be_inflicted
+from tailmark_reference.model.requests import above_the_limit, edit, retry, send, was_sent
 from tailmark_reference.model.rules import RULES, Rules
 from tailmark_reference.model.tree import TreeNode, messages_up, walk
-from tailmark_reference.model.world import PlanState, Process, Session, World
+from tailmark_reference.model.world import Process, Session, World
 from tailmark_reference.model.writing import (
+    abandon_open_calls,
     bumped,
     follows,
     is_stable,
@@ -60,12 +61,19 @@ from tailmark_reference.model.writing import (
     open_calls_of,
     replace_messages,
     runs,
-    skipped,
     stale,
     write,
 )
 
 Next = tuple[World, Outcome]
+
+_FOR_ANYBODY = CancelCompaction | Load | InflictDamage
+"""What is answered on a read-only session as on any other."""
+
+
+def is_read_only(world: World, session: Session) -> bool:
+    """Whether a session's history is damaged, so that nothing may be written to it (DMG-2, DMG-3)."""
+    return bool(damage_of(world, session))
 
 
 def step(world: World, operation: Operation, rules: Rules = RULES) -> Next:
@@ -77,6 +85,8 @@ def step(world: World, operation: Operation, rules: Rules = RULES) -> Next:
     session = world.sessions.get(asked)
     if session is None:
         return world, Refused(code=RefusalCode.UNKNOWN_SESSION)
+    if is_read_only(world, session) and not isinstance(operation, _FOR_ANYBODY):
+        return world, ReadOnly()
     match operation:
         case Append():
             return _append(rules, world, session, operation)
@@ -87,37 +97,45 @@ def step(world: World, operation: Operation, rules: Rules = RULES) -> Next:
         case Abandon():
             if not follows(rules, session, operation.follows):
                 return world, stale(session)
-            return _abandon_open_calls(rules, world, session)
+            return abandon_open_calls(rules, world, session)
         case StartAnswer():
             return _start_answer(rules, world, session, operation)
         case NextRequest():
-            return world, _next_request(world, session)
+            return _next_request(rules, world, session)
         case EndAnswer():
             return _end_answer(rules, world, session, operation)
         case BeginCompaction():
-            return _begin(rules, world, session, operation)
+            return begin(rules, world, session, operation)
         case Preview():
-            outcome = _plan(rules, world, session, operation)
+            outcome = plan_manually(rules, world, session, operation)
             return world, Previewed(plan=outcome) if isinstance(outcome, Plan) else outcome
         case CommitCompaction():
-            return _commit(rules, world, session, operation)
+            return commit(rules, world, session, operation)
         case CancelCompaction():
-            return _cancel(rules, world, session, operation)
+            return cancel(rules, world, session, operation)
+        case Send():
+            return send(rules, world, session, operation)
         case Retry():
-            return _retry(rules, world, session, operation)
+            return retry(rules, world, session, operation)
         case Edit():
-            return _edit(rules, world, session, operation)
+            return edit(rules, world, session, operation)
         case Fork():
             return _fork(rules, world, session, operation)
         case Undo():
             return _undo(rules, world, session, operation)
         case SetModel():
-            return world.with_session(evolve(session, model=operation.model)), Done()
+            fault = rules.model_fault(operation.model)
+            return _with_sizes(rules, world, session, evolve(session, model=operation.model), fault)
+        case SetSettings():
+            fault = rules.settings_fault(session.model, operation.settings)
+            return _with_sizes(rules, world, session, evolve(session, settings=operation.settings), fault)
         case SetMetadata():
             metadata = {**session.metadata, operation.key: operation.value}
             return world.with_session(evolve(session, metadata=metadata)), Done()
         case Load():
             return world, Done()
+        case InflictDamage():
+            return _inflict_damage(world, session, operation)
         case _:
             assert_never(operation)
 
@@ -133,6 +151,8 @@ def _append(rules: Rules, world: World, session: Session, operation: Append) -> 
     fault = rules.message_fault(message, open_calls_of(session))
     if fault is not None:
         return world, Refused(code=fault)
+    if not rules.may_follow(session.leaf, message):
+        return world, Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
     if not follows(rules, session, operation.follows):
         return world, stale(session)
     world, session = write(rules, world, session, message)
@@ -178,6 +198,8 @@ def _save(rules: Rules, world: World, session: Session, operation: Save) -> Next
         fault = rules.message_fault(message, open_calls_of(session))
         if fault is not None:
             return world, Refused(code=fault)
+        if not rules.may_follow(session.leaf, message):
+            return world, Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
         saved, session = write(rules, saved, session, message)
     if not changed and not rest:
         return world, Done()
@@ -204,51 +226,36 @@ def _settle(rules: Rules, world: World, session: Session, operation: Settle) -> 
     return world.with_session(bumped(rules, session, 0)), Done()
 
 
-def _abandon_open_calls(rules: Rules, world: World, session: Session) -> Next:
-    open_calls = open_calls_of(session)
-    if not open_calls:
-        return world, Done()
-    changed: dict[NodeId, Message] = {}
-    for known in open_calls:
-        node = world.nodes.get(known.message)
-        message = changed.get(known.message) or (node.message if node is not None else None)
-        if message is None:
-            raise ValueError(f"the open call {known.call} stands in no message")
-        changed[known.message] = _with_abandoned(rules, message, rules.abandoned_result(message, known))
-    world, session = replace_messages(rules, world, session, changed)
-    return (
-        world.with_session(bumped(rules, session, 0)),
-        Done(abandoned=tuple(known.call for known in open_calls)),
-    )
-
-
-def _with_abandoned(rules: Rules, message: Message, result: ToolResult) -> Message:
-    content = rules.with_result(message, result)
-    while content is None:
-        # The id is derived, so another part may have it by chance.
-        result = evolve(result, id=PartId(f"{result.id}'"))
-        content = rules.with_result(message, result)
-    return content
-
-
 # The running answer --------------------------------------------------------------------------------------
 
 
 def _start_answer(rules: Rules, world: World, session: Session, operation: StartAnswer) -> Next:
     if not is_stable(rules, world, session):
         return world, Refused(code=RefusalCode.UNSTABLE)
-    if session.leaf is None:
+    if session.leaf is None or is_open(session.leaf):
         return world, Refused(code=RefusalCode.NO_QUESTION)
     if not follows(rules, session, operation.follows):
         return world, stale(session)
+    above = above_the_limit(rules, session)
+    if above is not None and not was_sent(world, session):
+        return world, above
     running = {**world.process.running, session.id: session.leaf.id}
     return world.with_process(evolve(world.process, running=running)), Done()
 
 
-def _next_request(world: World, session: Session) -> Outcome:
+def _next_request(rules: Rules, world: World, session: Session) -> Next:
     if not runs(world, session):
-        return Refused(code=RefusalCode.NO_ANSWER)
-    return Refused(code=RefusalCode.UNSTABLE) if open_calls_of(session) else Done()
+        return world, Refused(code=RefusalCode.NO_ANSWER)
+    if open_calls_of(session):
+        return world, Refused(code=RefusalCode.UNSTABLE)
+    above = above_the_limit(rules, session)
+    # The answer is over, so that the branch is stable and the user can go on.
+    return (world, Done()) if above is None else (without_answer(world, session), above)
+
+
+def is_open(leaf: TreeNode) -> bool:
+    """Whether a branch ends in an open checkpoint, so that nothing is there to be answered (CHK-8)."""
+    return leaf.checkpoint is not None and leaf.checkpoint.first_kept is None
 
 
 def without_answer(world: World, session: Session) -> World:
@@ -262,141 +269,12 @@ def _end_answer(rules: Rules, world: World, session: Session, operation: EndAnsw
         return world, Refused(code=RefusalCode.NO_ANSWER)
     world = without_answer(world, session)
     if operation.end is AnswerEnd.FINAL:
-        return world, Done()
+        return with_automatic(rules, world, session, Done())
     # The answer began on a stable branch, so every open call is its own.
-    return _abandon_open_calls(rules, world, session)
+    return abandon_open_calls(rules, world, session)
 
 
-# Compaction ----------------------------------------------------------------------------------------------
-
-
-def _plan(
-    rules: Rules, world: World, session: Session, operation: BeginCompaction | Preview
-) -> Plan | Outcome:
-    if operation.trigger is not Trigger.MANUAL:
-        return Refused(code=RefusalCode.TRIGGER)
-    if (session.id, operation.plan) in world.process.plans:
-        return Refused(code=RefusalCode.KNOWN_ID)
-    if not is_stable(rules, world, session):
-        return skipped(world, session)
-    reason = rules.nothing_to_do(session.leaf, rules.latest_checkpoint(session.leaf))
-    if reason is not None:
-        return Noop(reason=reason)
-    plan = determine_plan(
-        rules,
-        session,
-        operation.plan,
-        trigger=operation.trigger,
-        model=session.model,
-        instructions=operation.instructions,
-    )
-    return plan if plan is not None else Noop(reason=NoopReason.TOO_FEW_TURNS)
-
-
-def _begin(rules: Rules, world: World, session: Session, operation: BeginCompaction) -> Next:
-    outcome = _plan(rules, world, session, operation)
-    if not isinstance(outcome, Plan):
-        return world, outcome
-    return _remember(world, outcome, PlanState.OPEN), Planned(plan=outcome)
-
-
-def _remember(world: World, plan: Plan, state: PlanState) -> World:
-    plans = {**world.process.plans, (plan.session, plan.id): state}
-    return world.with_process(evolve(world.process, plans=plans))
-
-
-def _commit(rules: Rules, world: World, session: Session, operation: CommitCompaction) -> Next:
-    plan = operation.plan
-    state = world.process.plans.get((session.id, plan.id))
-    after, outcome = _try_commit(rules, world, session, operation, state)
-    if state is PlanState.OPEN and rules.spends(outcome):
-        after = _remember(after, plan, PlanState.SPENT)
-    return after, outcome
-
-
-def _try_commit(
-    rules: Rules,
-    world: World,
-    session: Session,
-    operation: CommitCompaction,
-    state: PlanState | None,
-) -> Next:
-    plan, reply = operation.plan, operation.reply
-    if state is PlanState.CANCELLED:
-        return world, Cancelled()
-    if not rules.same_leaf(session, plan) or not rules.same_revision(session, plan):
-        return world, stale(session)
-    if not is_stable(rules, world, session):
-        return world, skipped(world, session)
-    if state is PlanState.SPENT:
-        return world, Refused(code=RefusalCode.SPENT)
-    determined = determine_plan(
-        rules, session, plan.id, trigger=Trigger.MANUAL, model=plan.model, instructions=plan.instructions
-    )
-    if state is None or determined is None:
-        return world, Refused(code=RefusalCode.PLAN)
-    if not rules.same_plan(plan, determined) or not rules.reply_fits(plan, reply):
-        return world, Refused(code=RefusalCode.PLAN)
-    summary = rules.read_reply(reply) if reply is not None else plan.previous_summary or ""
-    if isinstance(summary, FailureReason):
-        return world, Failed(reason=summary)
-    finish: FinishReason | None = reply.finish if isinstance(reply, SummaryAnswer) else None
-    name = rules.checkpoint_id(plan, world.nodes.__contains__)
-    size = rules.estimate_summary(summary)
-    checkpoint = rules.checkpoint_of(plan, name, summary, finish, size)
-    world, session = write(rules, world, session, checkpoint)
-    return world.with_session(bumped(rules, session, 1)), Committed(checkpoint=name)
-
-
-def _cancel(rules: Rules, world: World, session: Session, operation: CancelCompaction) -> Next:
-    key = (session.id, operation.plan)
-    if not rules.cancels(world.process.plans.get(key)):
-        return world, Noop(reason=NoopReason.NO_SUCH_PLAN)
-    plans = {**world.process.plans, key: PlanState.CANCELLED}
-    return world.with_process(evolve(world.process, plans=plans)), Cancelled()
-
-
-# Retry, edit, fork, undo ---------------------------------------------------------------------------------
-
-
-def _retry(rules: Rules, world: World, session: Session, operation: Retry) -> Next:
-    if not is_stable(rules, world, session):
-        return world, Refused(code=RefusalCode.UNSTABLE)
-    opener = rules.last_opener(session.leaf)
-    if session.leaf is None or opener is None:
-        return world, Refused(code=RefusalCode.NO_QUESTION)
-    if not follows(rules, session, operation.follows):
-        return world, stale(session)
-    answer = rules.answer_of(session.leaf, opener)
-    if not answer:
-        return world, Done()
-    session = bumped(rules, session.at(rules.retry_leaf(answer), session.revision), 0)
-    return world.with_session(session), Done(left=rules.steering(answer))
-
-
-def _edit(rules: Rules, world: World, session: Session, operation: Edit) -> Next:
-    if not is_stable(rules, world, session):
-        return world, Refused(code=RefusalCode.UNSTABLE)
-    target = world.nodes.get(operation.target)
-    if target is None:
-        return world, Refused(code=RefusalCode.UNKNOWN_NODE)
-    opener = rules.last_opener(session.leaf)
-    if session.leaf is None or opener is None or opener.id != target.id:
-        return world, Refused(code=RefusalCode.NOT_LAST_TURN)
-    message = operation.message
-    if message.role is not Role.USER:
-        return world, Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
-    if message.id in world.nodes:
-        return world, Refused(code=RefusalCode.KNOWN_ID)
-    parent = rules.edit_parent(opener)
-    fault = rules.message_fault(message, parent.open_calls if parent is not None else ())
-    if fault is not None:
-        return world, Refused(code=fault)
-    if not follows(rules, session, operation.follows):
-        return world, stale(session)
-    left = rules.steering(rules.answer_of(session.leaf, opener))
-    world, session = write(rules, world, session.at(parent, session.revision), message)
-    return world.with_session(bumped(rules, session, 1)), Done(written=(message.id,), left=left)
+# Fork, undo, settings, damage -----------------------------------------------------------------------------
 
 
 def _fork(rules: Rules, world: World, session: Session, operation: Fork) -> Next:
@@ -405,11 +283,18 @@ def _fork(rules: Rules, world: World, session: Session, operation: Fork) -> Next
     target = world.nodes.get(operation.target)
     if target is None:
         return world, Refused(code=RefusalCode.UNKNOWN_NODE)
+    if damage_above(world, target):
+        return world, ReadOnly()
     fault = rules.fork_fault(target, being_generated=_is_being_generated(world, target))
     if fault is not None:
         return world, Refused(code=fault)
     forked = Session(
-        id=operation.new_session, leaf=target, revision=Revision(0), model=session.model, metadata={}
+        id=operation.new_session,
+        leaf=target,
+        revision=Revision(0),
+        model=session.model,
+        settings=session.settings,
+        metadata={},
     )
     return world.with_session(forked), Done()
 
@@ -439,4 +324,25 @@ def _undo(rules: Rules, world: World, session: Session, operation: Undo) -> Next
     if not follows(rules, session, operation.follows):
         return world, stale(session)
     session = bumped(rules, session.at(rules.undo_leaf(session.leaf), session.revision), 0)
-    return world.with_session(session), Done()
+    undone = world.process.undone | {session.id}
+    return world.with_session(session).with_process(evolve(world.process, undone=undone)), Done()
+
+
+def _with_sizes(
+    rules: Rules, world: World, session: Session, changed: Session, fault: WrongSetting | None
+) -> Next:
+    """Another model or other settings, and the automatic compaction that may be due under them (CAP-2, CAP-7, TRG-5)."""
+    if fault is not None:
+        return world, Refused(code=RefusalCode.SETTINGS, wrong=fault)
+    world = world.with_session(changed)
+    message = changed.leaf.message if changed.leaf is not None else None
+    if changed.key == session.key or message is None or message.role is not Role.ASSISTANT:
+        return world, Done()
+    return with_automatic(rules, world, changed, Done())
+
+
+def _inflict_damage(world: World, session: Session, operation: InflictDamage) -> Next:
+    if not may_be_inflicted(world, session, operation.damage, operation.node):
+        return world, Refused(code=RefusalCode.UNKNOWN_NODE)
+    damaged = inflicted(world, session.id, operation.damage, operation.node)
+    return damaged.with_process(Process()), Done()

@@ -4,7 +4,7 @@ from typing import Final
 
 from attrs import evolve
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.declarations import Capability, Declaration
 from tailmark.identifiers import ModelName, SessionId
 from tailmark.operations import Operation
@@ -15,7 +15,14 @@ from tailmark_reference.model.rules import RULES, Rules
 from tailmark_reference.model.step import step
 from tailmark_reference.model.world import Process, World, empty_world
 
-CAPABILITIES: Final = (Capability.VIEW, Capability.HISTORY, Capability.TREE, Capability.COMMIT)
+CAPABILITIES: Final = (
+    Capability.VIEW,
+    Capability.HISTORY,
+    Capability.TREE,
+    Capability.COMMIT,
+    Capability.CAPACITY,
+    Capability.DURABILITY,
+)
 """What model and store offer."""
 
 
@@ -27,7 +34,7 @@ class ModelSubject:
         self._declaration = Declaration(
             implementation=implementation, capabilities=CAPABILITIES, readings=rules.readings
         )
-        self.reset((), Model(name=ModelName("model")))
+        self.reset((), Model(name=ModelName("model")), Settings())
 
     @property
     def declaration(self) -> Declaration:
@@ -39,9 +46,9 @@ class ModelSubject:
         """The present state."""
         return self._world
 
-    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
         """Start from an empty store with these sessions."""
-        self._world = empty_world(sessions, model)
+        self._world = empty_world(sessions, model, settings)
         self._observer = Observer(self._rules)
         self._fresh_observer = Observer(self._rules)
 

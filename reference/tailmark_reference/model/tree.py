@@ -9,7 +9,8 @@ from functools import cached_property
 
 from attrs import field, frozen
 
-from tailmark.identifiers import NodeId, Tokens
+from tailmark.damage import FindingKind
+from tailmark.identifiers import NodeId, PartId, Tokens
 from tailmark.json_form import digest
 from tailmark.messages import Message
 from tailmark.plans import Checkpoint, Node
@@ -24,9 +25,10 @@ OpenCalls = tuple[OpenCall, ...]
 class TreeNode:
     """A stored node on its path.
 
-    ``open_calls`` are those open behind it; ``turns`` counts the turn openers up to and including it;
+    ``open_calls`` are those open behind it; ``turns`` and ``messages`` count the turn openers and the messages up to and including it;
     ``checkpoint_above`` is the latest checkpoint strictly above it. ``estimate`` is in tokens: of the
-    message as it is projected, or of the checkpoint's summary.
+    message as it is projected, or of the checkpoint's summary. ``late`` are the results that were put into the message after it
+    was first stored. ``place`` is how many messages stand before a checkpoint's place, -1 if it names no ancestor; 0 for a message. ``finding`` is what is unusual about a checkpoint.
     """
 
     content: Node
@@ -35,8 +37,12 @@ class TreeNode:
     open_calls: OpenCalls
     opens_turn: bool
     turns: int
+    messages: int
     checkpoint_above: "TreeNode | None" = field(repr=False)
     projected: Message | None = field(repr=False)
+    late: frozenset[PartId] = frozenset()
+    place: int = 0
+    finding: FindingKind | None = None
 
     @property
     def id(self) -> NodeId:
