@@ -2,7 +2,7 @@
 
 from attrs import evolve
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
 from tailmark.subjects import Subject
@@ -23,13 +23,15 @@ class Recorder:
         *,
         sessions: tuple[SessionId, ...],
         model: Model,
+        settings: Settings = Settings(),  # noqa: B008  # a frozen value
         look_fresh: bool = True,
     ) -> None:
         self._subject = subject
         self._sessions = sessions
         self._model = model
+        self._settings = settings
         self._look_fresh = look_fresh
-        subject.reset(sessions, model)
+        subject.reset(sessions, model, settings)
         self._observation = subject.observe()
         self.start = difference(_NOTHING, self._observation)
         self.steps: list[Step] = []
@@ -46,6 +48,7 @@ class Recorder:
             declaration=self._subject.declaration,
             sessions=self._sessions,
             model=self._model,
+            settings=self._settings,
             start=self.start,
             steps=tuple(self.steps),
         )

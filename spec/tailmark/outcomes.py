@@ -262,3 +262,12 @@ Outcome: TypeAlias = (
     | ReadOnly
     | Refused
 )
+
+
+def begun_plan(outcome: Outcome) -> Plan | None:
+    """The plan that began with an answer: one that was asked for, that a request needs, or that an operation set off (TRG-5, TRG-8)."""
+    match outcome:
+        case Planned(plan=plan) | Done(plan=plan):
+            return plan
+        case _:
+            return None

@@ -1,11 +1,12 @@
 """How contents are drawn: texts, messages, results, models and a summariser's replies."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from random import Random
 
 from attrs import evolve
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
+from tailmark.declarations import Capability
 from tailmark.identifiers import CallId, ModelName, NodeId, PartId, SessionId, Tokens
 from tailmark.messages import (
     Annotation,
@@ -55,13 +56,53 @@ def text(random: Random) -> str:
             return random.choice(("Grüße aus Zürich", "摘要在这里", "👩\u200d🔬 ok", "a\u0000b\r\nc"))
 
 
+WINDOWS: tuple[int, ...] = (16, 40, 100, 200, 300, 500, 1000, 4000, 1_000_000)
+"""Context windows in tokens: the smallest, those that a few short turns fill, and one that nothing fills."""
+
+
 def model(random: Random) -> Model:
-    """A model with one of the `BUDGETS`."""
-    budget = random.choice(BUDGETS)
+    """A model with one of the `WINDOWS`, most often a large one."""
+    window = 1_000_000 if chance(random, 0.4) else random.choice(WINDOWS)
+    output = random.choice((1, 8, 30, 64_000))
     return Model(
         name=ModelName(f"model-{random.randint(1, 3)}"),
-        tail_budget=Tokens(budget) if budget is not None else None,
+        window=Tokens(window),
+        max_output=Tokens(64_000 if chance(random, 0.6) else output),
     )
+
+
+def settings(random: Random) -> Settings:
+    """Settings: most often the defaults, at times an absolute figure that may contradict the model, or a head that costs something."""
+    tail = random.choice(BUDGETS)
+    overhead = random.choice((0, 0, 0, 5, 20, 100, 900)) if chance(random, 0.3) else 0
+    return Settings(
+        automatic=not chance(random, 0.1),
+        overhead=Tokens(overhead),
+        head=random.choice(("", "", "tools", "other tools")),
+        reserve=Tokens(random.choice((1, 10, 60))) if chance(random, 0.1) else None,
+        threshold=Tokens(random.choice((20, 80, 150))) if chance(random, 0.1) else None,
+        tail=Tokens(tail) if tail is not None and chance(random, 0.4) else None,
+    )
+
+
+def sizes(random: Random, offers: Set[Capability]) -> tuple[Model, Settings]:
+    """What a run begins with: figures that do not contradict each other. A subject without a capacity gets a large model."""
+    if Capability.CAPACITY not in offers:
+        budget = random.choice(BUDGETS)
+        tail = Tokens(budget) if budget is not None else None
+        return Model(name=ModelName(f"model-{random.randint(1, 3)}")), Settings(tail=tail)
+    if chance(random, 0.5):
+        # A large window leaves any tail budget room, so that the boundary is explored for itself.
+        budget = random.choice(BUDGETS)
+        tail = Tokens(budget) if budget is not None else None
+        return Model(name=ModelName("model-1")), Settings(tail=tail)
+    small = Model(
+        name=ModelName(f"model-{random.randint(1, 3)}"),
+        window=Tokens(random.choice(WINDOWS)),
+        max_output=Tokens(random.choice((8, 30, 64_000))),
+    )
+    overhead = small.window // random.choice((4, 8, 20)) if chance(random, 0.3) else 0
+    return small, Settings(overhead=Tokens(overhead), automatic=not chance(random, 0.1))
 
 
 def _attachment(random: Random, number: int) -> Part:

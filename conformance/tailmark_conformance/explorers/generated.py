@@ -17,7 +17,7 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, ModelName, SessionId
 from tailmark.subjects import Subject
@@ -239,7 +239,7 @@ def _counts(source: Source, key: FaultKey) -> bool:
 def _declaration(source: Source) -> Declaration:
     with source.opened() as subject:
         try:
-            GuardedSubject(subject).reset((SessionId("S1"),), Model(name=ModelName("model-1")))
+            GuardedSubject(subject).reset((SessionId("S1"),), Model(name=ModelName("model-1")), Settings())
         except SubjectError as error:
             raise TargetError(f"the subject cannot be emptied: {error}") from error
         return subject.declaration

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar, get_args
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.declarations import Declaration
 from tailmark.identifiers import SessionId
 from tailmark.json_form import JsonFormError, unstructure
@@ -40,9 +40,9 @@ class GuardedSubject:
         """As the subject says."""
         return self._subject.declaration
 
-    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
         """As `Subject.reset`."""
-        _guarded("reset", lambda: self._subject.reset(sessions, model))
+        _guarded("reset", lambda: self._subject.reset(sessions, model, settings))
 
     def perform(self, operation: Operation) -> Outcome:
         """As `Subject.perform`."""

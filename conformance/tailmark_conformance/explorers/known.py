@@ -8,8 +8,8 @@ from attrs import define
 
 from tailmark.identifiers import CallId, NodeId, PlanId, SessionId
 from tailmark.messages import Message, ToolCall
-from tailmark.operations import CancelCompaction, CommitCompaction, Restart
-from tailmark.outcomes import Cancelled, More, Outcome, Planned
+from tailmark.operations import CancelCompaction, CommitCompaction, InflictDamage, Restart
+from tailmark.outcomes import Cancelled, Done, More, Outcome, begun_plan
 from tailmark.plans import Checkpoint, Node, Plan
 from tailmark.rules.scene import Scene, empty_scene
 from tailmark.traces import Step
@@ -58,16 +58,22 @@ class Known:
         self._take(step.change)
         match step.operation, step.outcome:
             case Restart(), _:
-                for begun in self.plans:
-                    begun.state = PlanState.LOST
-            case _, Planned(plan=plan):
-                self.plans.append(Begun(plan=plan))
+                self._lose_plans()
+            case InflictDamage(), Done():
+                self._lose_plans()
             case CancelCompaction(session=session, plan=plan_id), Cancelled():
                 self._end(session, plan_id, PlanState.CANCELLED)
             case CommitCompaction(plan=plan), outcome if not isinstance(outcome, More):
                 self._end(plan.session, plan.id, PlanState.SPENT)
             case _:
                 pass
+        begun = begun_plan(step.outcome)
+        if begun is not None:
+            self.plans.append(Begun(plan=begun))
+
+    def _lose_plans(self) -> None:
+        for begun in self.plans:
+            begun.state = PlanState.LOST
 
     def _take(self, change: Change) -> None:
         for node in change.nodes:

@@ -8,12 +8,12 @@ from typing import Final, TypeAlias
 
 from attrs import evolve, frozen
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.catalogue import Level, clauses
 from tailmark.declarations import Capability, Declaration
 from tailmark.identifiers import ClauseId, NodeId, SessionId
 from tailmark.judge import PREDICATES, Judge, StepVerdict
-from tailmark.operations import Edit, Fork, Operation, Retry, Undo
+from tailmark.operations import Edit, Fork, InflictDamage, Operation, Retry, Send, SetSettings, Undo
 from tailmark.subjects import Subject
 from tailmark.traces import Step, Trace
 from tailmark.views import Change
@@ -96,11 +96,16 @@ class _Oracles:
     """Both oracles over one run."""
 
     def __init__(
-        self, declaration: Declaration, sessions: tuple[SessionId, ...], model: Model, selection: Selection
+        self,
+        declaration: Declaration,
+        sessions: tuple[SessionId, ...],
+        model: Model,
+        settings: Settings,
+        selection: Selection,
     ) -> None:
         self._selection = selection
         self._judge = Judge(declaration, {clause: PREDICATES[clause] for clause in selection.clauses})
-        self._follower = Follower(declaration, sessions, model) if selection.model else None
+        self._follower = Follower(declaration, sessions, model, settings) if selection.model else None
         self._steps = 0
         self.holds: Counter[ClauseId] = Counter()
         self.hidden: set[ClauseId] = set()
@@ -172,6 +177,19 @@ class _Oracles:
         self.faults.setdefault((fault.clause, fault.signature), fault)
 
 
+def needs(operation: Operation) -> Capability:
+    """The capability that a subject must declare to be asked an operation. What everybody offers belongs to `view`."""
+    match operation:
+        case Retry() | Edit() | Fork() | Undo():
+            return Capability.TREE
+        case Send() | SetSettings():
+            return Capability.CAPACITY
+        case InflictDamage():
+            return Capability.DURABILITY
+        case _:
+            return Capability.VIEW
+
+
 Source: TypeAlias = Callable[[Known], Iterator[Operation]]
 """Where the operations come from. What is known is fed after each."""
 
@@ -180,6 +198,7 @@ def run(
     subject: Subject,
     sessions: tuple[SessionId, ...],
     model: Model,
+    settings: Settings,
     source: Source,
     selection: Selection,
     *,
@@ -191,12 +210,14 @@ def run(
     ``watched`` are the names of the witnesses to look for. ``look_fresh`` as in `Recorder`. An exception of the subject ends the run with the
     fault `CRASH`. Only a run with a fault keeps its trace.
     """
-    oracles = _Oracles(subject.declaration, sessions, model, selection)
+    oracles = _Oracles(subject.declaration, sessions, model, settings, selection)
     reached: set[str] = set()
     recorder: Recorder | None = None
     operations: list[Operation] = []
     try:
-        recorder = Recorder(GuardedSubject(subject), sessions=sessions, model=model, look_fresh=look_fresh)
+        recorder = Recorder(
+            GuardedSubject(subject), sessions=sessions, model=model, settings=settings, look_fresh=look_fresh
+        )
         fault = fault_of("the first observation", recorder.start)
         if fault is not None:
             raise fault
@@ -222,7 +243,7 @@ def run(
     # The last operation of a run that crashed has no outcome, and so no step.
     entries = (*entries_of(steps), *operations[len(steps) :])
     return Run(
-        script=Script(sessions=sessions, model=model, entries=entries),
+        script=Script(sessions=sessions, model=model, settings=settings, entries=entries),
         trace=recorder.trace if recorder is not None and oracles.faults else None,
         steps=len(steps),
         holds=oracles.holds,
@@ -245,19 +266,20 @@ def walk(
     look_fresh = chance(random, 0.5)
     sessions = (SessionId("S1"),) if chance(random, 0.5) else (SessionId("S1"), SessionId("S2"))
 
-    offers_tree = Capability.TREE in subject.declaration.capabilities
+    offers = frozenset(subject.declaration.capabilities)
+    model, settings = contents.sizes(random, offers)
 
     def source(known: Known) -> Iterator[Operation]:
         path = Walk(known, random, first)
         # What is not declared is not asked. A walk may have little else to draw, so draws are bounded.
         drawn = (path.next() for _ in range(10 * steps))
-        fitting = (one for one in drawn if offers_tree or not isinstance(one, Retry | Edit | Fork | Undo))
-        yield from islice(fitting, steps)
+        yield from islice((one for one in drawn if needs(one) in offers), steps)
 
     return run(
         subject,
         sessions,
-        contents.model(random),
+        model,
+        settings,
         source,
         selection,
         watched=watched,
@@ -274,4 +296,4 @@ def replay(subject: Subject, script: Script, selection: Selection) -> Run:
             if operation is not None:
                 yield operation
 
-    return run(subject, script.sessions, script.model, source, selection)
+    return run(subject, script.sessions, script.model, script.settings, source, selection)

@@ -6,10 +6,10 @@ from typing import TypeAlias
 import attrs
 from attrs import evolve, frozen
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.identifiers import SessionId
 from tailmark.operations import CommitCompaction, Operation
-from tailmark.outcomes import Planned
+from tailmark.outcomes import begun_plan
 from tailmark.plans import Plan, SummariserReply
 from tailmark.traces import Step
 from tailmark_conformance.explorers.known import Known
@@ -52,6 +52,7 @@ class Script:
 
     sessions: tuple[SessionId, ...]
     model: Model
+    settings: Settings = Settings()
     entries: tuple[Entry, ...]
 
 
@@ -65,8 +66,9 @@ def entries_of(steps: Iterable[Step]) -> tuple[Entry, ...]:
                 entries.append(_bound(plan, reply, answered))
             case operation:
                 entries.append(operation)
-        if isinstance(step.outcome, Planned):
-            answered.append(step.outcome.plan)
+        plan_begun = begun_plan(step.outcome)
+        if plan_begun is not None:
+            answered.append(plan_begun)
     return tuple(entries)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve
 
+from tailmark.budgets import Model, Settings
 from tailmark.identifiers import PartId
 from tailmark.messages import Message, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from tailmark.operations import (
@@ -16,6 +17,7 @@ from tailmark.operations import (
     Preview,
     Retry,
     Save,
+    Send,
     Settle,
     StartAnswer,
     Undo,
@@ -33,8 +35,11 @@ def simplifications(script: Script) -> Iterator[Script]:
     for session in script.sessions:
         if len(script.sessions) > 1:
             yield evolve(script, sessions=tuple(one for one in script.sessions if one != session))
-    if script.model.tail_budget is not None:
-        yield evolve(script, model=evolve(script.model, tail_budget=None))
+    if script.settings != Settings():
+        yield evolve(script, settings=Settings())
+    simple_model = Model(name=script.model.name)
+    if script.model != simple_model:
+        yield evolve(script, model=simple_model)
     for message in messages_of(script):
         for simpler in _simpler_messages(message):
             yield with_messages(script, {message: simpler})
@@ -53,7 +58,7 @@ def messages_of(script: Script) -> tuple[Message, ...]:
     found: dict[Message, None] = {}
     for entry in script.entries:
         match entry:
-            case Append(message=message) | Edit(message=message):
+            case Append(message=message) | Edit(message=message) | Send(message=message):
                 found[message] = None
             case Save(path=path):
                 found.update((node, None) for node in path if isinstance(node, Message))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.messages import (
     Annotation,
     AnswerEnd,
@@ -32,6 +32,7 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    InflictDamage,
     Load,
     NextRequest,
     Operation,
@@ -39,8 +40,10 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
@@ -57,8 +60,10 @@ from tailmark.outcomes import (
     Previewed,
     ReadOnly,
     Refused,
+    Sent,
     Skipped,
     Stale,
+    TooLarge,
 )
 from tailmark.plans import Checkpoint, Node, Plan, SummariserReply, SummaryAnswer, SummaryFailure, Trigger
 
@@ -145,9 +150,18 @@ def _asked(trigger: Trigger, instructions: str | None) -> str:
 
 
 def tell_model(model: Model) -> str:
-    """A model and its tail budget in words."""
-    budget = f"{model.tail_budget} tokens" if model.tail_budget is not None else "unbounded"
-    return f"{model.name} (tail budget {budget})"
+    """A model and its sizes in words."""
+    return f"{model.name} (window {model.window}, output up to {model.max_output} tokens)"
+
+
+def tell_settings(settings: Settings) -> str:
+    """Settings in words: what differs from the defaults."""
+    parts = [] if settings.automatic else ["automatic off"]
+    parts += [f"overhead {settings.overhead}"] if settings.overhead else []
+    parts += [f"head {quoted(settings.head)}"] if settings.head else []
+    figures = (("reserve", settings.reserve), ("threshold", settings.threshold), ("tail", settings.tail))
+    parts += [f"{name} {figure}" for name, figure in figures if figure is not None]
+    return ", ".join(parts) or "the defaults"
 
 
 def tell_reply(reply: SummariserReply | None) -> str:
@@ -194,6 +208,10 @@ def tell_operation(operation: Operation) -> str:
             return f"{plan.session}: commit {plan.id} ({tell_plan(plan)}) with {tell_reply(operation.reply)}"
         case CancelCompaction():
             return f"{operation.session}: cancel {operation.plan}"
+        case Send():
+            return (
+                f"{operation.session}: send {tell_message(operation.message)}{_following(operation.follows)}"
+            )
         case Retry():
             return f"{operation.session}: retry the last turn{_following(operation.follows)}"
         case Edit():
@@ -207,6 +225,12 @@ def tell_operation(operation: Operation) -> str:
             return f"{operation.session}: undo the checkpoint{_following(operation.follows)}"
         case SetModel():
             return f"{operation.session}: choose the model {tell_model(operation.model)}"
+        case SetSettings():
+            return f"{operation.session}: set {tell_settings(operation.settings)}"
+        case InflictDamage():
+            return (
+                f"{operation.session}: the durable state is damaged: {operation.damage} at {operation.node}"
+            )
         case SetMetadata():
             return f"{operation.session}: set {operation.key} to {quoted(operation.value)}"
         case Load():
@@ -237,7 +261,29 @@ def tell_outcome(outcome: Outcome) -> str:
                 )
                 if names
             ]
+            if outcome.plan is not None:
+                more.append(f"an automatic compaction begins: {tell_plan(outcome.plan)}")
             return "done" + (f" ({'; '.join(more)})" if more else "")
+        case Sent():
+            items = listed(item.node or "something not stored" for item in outcome.request.items)
+            more = [
+                f"{label} {listed(names)}"
+                for label, names in (
+                    ("wrote", outcome.written),
+                    ("left the branch:", outcome.left),
+                    ("abandoned", outcome.abandoned),
+                )
+                if names
+            ]
+            if outcome.attempt is not None:
+                more.append(f"its compaction: {tell_outcome(outcome.attempt)}")
+            return f"sent {items}" + (f" ({'; '.join(more)})" if more else "")
+        case TooLarge():
+            tried = (
+                f", its compaction: {tell_outcome(outcome.attempt)}" if outcome.attempt is not None else ""
+            )
+            sizes = f"projection {outcome.projection}, draft {outcome.draft}, overhead {outcome.overhead}"
+            return f"too large ({outcome.part}): {sizes}, limit {outcome.limit}{tried}"
         case Planned():
             return f"planned: {tell_plan(outcome.plan)}"
         case Previewed():
@@ -261,7 +307,8 @@ def tell_outcome(outcome: Outcome) -> str:
             return "read-only"
         case Refused():
             way = f"; fork at {outcome.way} instead" if outcome.way is not None else ""
-            return f"refused ({outcome.code}){way}"
+            wrong = f": {outcome.wrong.setting} {outcome.wrong.figure}" if outcome.wrong is not None else ""
+            return f"refused ({outcome.code}{wrong}){way}"
         case _:
             assert_never(outcome)
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
+from tailmark.damage import DamageKind
 from tailmark.examples import ABSENT, Becomes
 from tailmark.identifiers import ModelName, NodeId, PlanId, SessionId, Tokens
 from tailmark.json_form import unstructure
@@ -17,16 +18,20 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    InflictDamage,
     NextRequest,
     Operation,
     Restart,
     Retry,
     Save,
+    Send,
+    SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
 )
-from tailmark.outcomes import Outcome, Planned
+from tailmark.outcomes import Outcome, Planned, begun_plan
 from tailmark.plans import Node, Plan, SummariserReply
 from tailmark.subjects import Subject
 from tailmark.traces import Trace
@@ -41,7 +46,7 @@ _SESSION = SessionId("S")
 class Play:
     """A subject in the hands of a scenario. Each method performs one operation and answers its outcome.
 
-    Nothing needs to be started: without `start` there is one session ``S`` with an unbounded tail budget.
+    Nothing needs to be started: without `start` there is one session ``S`` on a large model.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -67,13 +72,22 @@ class Play:
         plain: dict[str, Any] = unstructure(view)  # Any: as above
         return plain
 
-    def start(self, *, sessions: tuple[str, ...] = ("S",), tail_budget: int | None = None) -> None:
-        """Begin with an empty store. ``tail_budget`` in tokens of the subject's own estimate."""
+    def start(
+        self,
+        *,
+        sessions: tuple[str, ...] = ("S",),
+        tail_budget: int | None = None,
+        window: int = 1_000_000,
+        max_output: int = 64_000,
+        settings: Settings | None = None,
+    ) -> None:
+        """Begin with an empty store. ``tail_budget`` and ``window`` in tokens; ``settings`` replace what ``tail_budget`` says."""
         budget = Tokens(tail_budget) if tail_budget is not None else None
         self._recorder = Recorder(
             self._subject,
             sessions=tuple(SessionId(session) for session in sessions),
-            model=Model(name=ModelName("model"), tail_budget=budget),
+            model=model(window, max_output),
+            settings=settings if settings is not None else Settings(tail=budget),
         )
 
     def perform(self, operation: Operation) -> Outcome:
@@ -142,6 +156,31 @@ class Play:
         """`Edit`."""
         return self.perform(Edit(session=SessionId(session), target=NodeId(target), message=message))
 
+    def send(self, message: Message, *, follows: str | None = None, session: str = _SESSION) -> Outcome:
+        """`Send`."""
+        return self.perform(Send(session=SessionId(session), message=message, follows=_node(follows)))
+
+    def planned(self, outcome: Outcome) -> Plan:
+        """The plan that began with an answer, which must be there."""
+        plan = begun_plan(outcome)
+        if plan is None:
+            raise TypeError(f"expected a plan, the answer was {outcome}")
+        return plan
+
+    def set_model(
+        self, window: int, max_output: int = 64_000, *, name: str = "model", session: str = _SESSION
+    ) -> Outcome:
+        """`SetModel`."""
+        return self.perform(SetModel(session=SessionId(session), model=model(window, max_output, name)))
+
+    def set_settings(self, settings: Settings, *, session: str = _SESSION) -> Outcome:
+        """`SetSettings`."""
+        return self.perform(SetSettings(session=SessionId(session), settings=settings))
+
+    def inflict(self, damage: DamageKind, node: str, *, session: str = _SESSION) -> Outcome:
+        """`InflictDamage`."""
+        return self.perform(InflictDamage(session=SessionId(session), damage=damage, node=NodeId(node)))
+
     def fork(self, target: str, new_session: str, *, session: str = _SESSION) -> Outcome:
         """`Fork`."""
         return self.perform(
@@ -159,6 +198,11 @@ class Play:
 
 Scenario: TypeAlias = Callable[[Play], Becomes]
 """Plays an example and answers the change that breaks its clause."""
+
+
+def model(window: int, max_output: int = 64_000, name: str = "model") -> Model:
+    """A model of this window and output, in tokens."""
+    return Model(name=ModelName(name), window=Tokens(window), max_output=Tokens(max_output))
 
 
 def _node(name: str | None) -> NodeId | None:

@@ -194,18 +194,18 @@ def _planned(moment: Moment) -> Plan | None:
 def oversized_last(moment: Moment) -> bool:
     """A compaction is planned where the last turn alone exceeds the budget."""
     plan = _planned(moment)
-    if plan is None or plan.model.tail_budget is None:
+    if plan is None or plan.budgets.tail is None:
         return False
-    return _turn_costs(moment.before, plan)[-1] > plan.model.tail_budget
+    return _turn_costs(moment.before, plan)[-1] > plan.budgets.tail
 
 
 def oversized_middle(moment: Moment) -> bool:
     """A compaction is planned where a turn before the last exceeds the budget and the last does not."""
     plan = _planned(moment)
-    if plan is None or plan.model.tail_budget is None:
+    if plan is None or plan.budgets.tail is None:
         return False
     *middle, last = _turn_costs(moment.before, plan)
-    return last <= plan.model.tail_budget < max(middle, default=0)
+    return last <= plan.budgets.tail < max(middle, default=0)
 
 
 def keeps_several_turns(moment: Moment) -> bool:
