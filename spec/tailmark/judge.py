@@ -6,25 +6,31 @@ from enum import StrEnum
 from types import ModuleType
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from tailmark.declarations import Declaration
-from tailmark.identifiers import ClauseId, NodeId, PlanId, SessionId
-from tailmark.operations import CancelCompaction, CommitCompaction, Restart
-from tailmark.outcomes import Cancelled, More, Planned
+from tailmark.identifiers import ClauseId, NodeId
+from tailmark.operations import InflictDamage
 from tailmark.rules import (
     boundary,
     branching,
+    capacity,
     checkpoints,
     commit,
+    damage,
     definitions,
+    occupancy,
     outcomes,
+    prefixes,
+    pressing,
     projection,
+    summary,
     tree,
     triggers,
 )
+from tailmark.rules.memory import Memory
 from tailmark.rules.scene import HiddenFieldError, Scene, empty_scene
-from tailmark.rules.verdicts import KnownPlan, Predicate, Seen, Violated
+from tailmark.rules.verdicts import Predicate, Seen, Violated
 from tailmark.traces import Step, Trace
 from tailmark.views import Change
 
@@ -36,8 +42,14 @@ _CHAPTERS: tuple[ModuleType, ...] = (
     boundary,
     checkpoints,
     triggers,
+    pressing,
+    capacity,
+    occupancy,
     commit,
     branching,
+    summary,
+    prefixes,
+    damage,
 )
 _NAME = re.compile(r"[a-z]+_[a-z0-9]+")
 
@@ -59,6 +71,10 @@ def collect(chapters: Iterable[ModuleType]) -> Mapping[ClauseId, Any]:
 
 PREDICATES: Mapping[ClauseId, Predicate] = collect(_CHAPTERS)
 """Every predicate by its clause, in the order of the chapters."""
+
+
+DAMAGE_CLAUSES = frozenset(collect((damage,)))
+"""The clauses that speak of damaged histories. While one is seen, only these are judged."""
 
 
 class StepVerdict(StrEnum):
@@ -93,8 +109,11 @@ class Judge:
     ) -> None:
         self._declaration = declaration
         self._predicates = tuple(predicates.items())
+        self._of_damage = tuple(
+            (clause, predicate) for clause, predicate in self._predicates if clause in DAMAGE_CLAUSES
+        )
         self._scene = empty_scene(frozenset(declaration.hidden))
-        self._plans: Mapping[tuple[SessionId, PlanId], KnownPlan] = {}
+        self._memory = Memory()
         self._steps = 0
 
     @property
@@ -105,6 +124,7 @@ class Judge:
     def start(self, change: Change) -> None:
         """Take over the first observation."""
         self._scene = self._scene.after(change)
+        self._memory = Memory(budgets={(view.model, view.settings): view.budgets for view in change.sessions})
 
     def feed(self, step: Step) -> tuple[Judgement, ...]:
         """Judge one step: a judgement for each clause that applied to it."""
@@ -116,11 +136,13 @@ class Judge:
             before=self._scene,
             after=after,
             change=step.change,
-            plans=self._plans,
+            memory=self._memory,
             fresh_change=step.fresh,
         )
         judgements = []
-        for clause, predicate in self._predicates:
+        # Of a damaged history the other chapters would judge what cannot be seen.
+        damaged = isinstance(step.operation, InflictDamage) or any(view.read_only for view in after.views())
+        for clause, predicate in self._of_damage if damaged else self._predicates:
             try:
                 result = predicate(seen)
             except HiddenFieldError as hidden:
@@ -145,30 +167,10 @@ class Judge:
                 )
             else:
                 judgements.append(Judgement(clause=clause, step=self._steps, verdict=StepVerdict.HOLDS))
+        self._memory = self._memory.after(step, self._scene, after)
         self._scene = after
-        self._plans = _plans_after(self._plans, step)
         self._steps += 1
         return tuple(judgements)
-
-
-def _plans_after(
-    plans: Mapping[tuple[SessionId, PlanId], KnownPlan], step: Step
-) -> Mapping[tuple[SessionId, PlanId], KnownPlan]:
-    match step.operation, step.outcome:
-        case Restart(), _:
-            return {}
-        case _, Planned(plan=plan):
-            return {**plans, (plan.session, plan.id): KnownPlan(plan=plan)}
-        case CancelCompaction(session=session, plan=plan_id), Cancelled():
-            key = (session, plan_id)
-            known = plans.get(key)
-            return {**plans, key: evolve(known, cancelled=True, ended=True)} if known is not None else plans
-        case CommitCompaction(plan=plan), outcome if not isinstance(outcome, More):
-            key = (plan.session, plan.id)
-            known = plans.get(key)
-            return {**plans, key: evolve(known, ended=True)} if known is not None else plans
-        case _:
-            return plans
 
 
 def judge_trace(trace: Trace) -> tuple[Judgement, ...]:

@@ -10,21 +10,46 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from tailmark.budgets import Model
-from tailmark.declarations import AdvanceReading, Declaration, Field
-from tailmark.identifiers import NodeId, PlanId, SessionId, Tokens
+from tailmark.budgets import Budgets, Model, Occupancy, Settings
+from tailmark.declarations import Declaration, Field
+from tailmark.identifiers import NodeId, PlanId, Revision, SessionId, Tokens
 from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, ToolResult
-from tailmark.operations import Abandon, BeginCompaction, CommitCompaction, EndAnswer, Operation, Preview
-from tailmark.outcomes import Committed, Done, Failed, FailureReason, Outcome, Planned, Previewed
-from tailmark.plans import Checkpoint, Plan
+from tailmark.operations import (
+    Abandon,
+    CommitCompaction,
+    Edit,
+    EndAnswer,
+    Operation,
+    Preview,
+    Send,
+    SetSettings,
+)
+from tailmark.outcomes import (
+    Committed,
+    Done,
+    Failed,
+    FailureReason,
+    Outcome,
+    Planned,
+    Previewed,
+    RefusalCode,
+    Refused,
+    Sent,
+    Skipped,
+    TooLarge,
+    begun_plan,
+)
+from tailmark.plans import Checkpoint, Plan, Trigger
 from tailmark.traces import Step
 from tailmark.views import Change, SessionView, StoredNode
 from tailmark_reference.model.observe import Observer
+from tailmark_reference.model.occupancy import IsLate, PartCost, added_to
 from tailmark_reference.model.persistent_map import PersistentMap
-from tailmark_reference.model.rules import ChoosePlace, Rules, allowed_places
+from tailmark_reference.model.places import Choice, manual_places, pressed_places
+from tailmark_reference.model.rules import Rules
 from tailmark_reference.model.step import Next, step, without_answer
-from tailmark_reference.model.tree import TreeNode
-from tailmark_reference.model.world import PlanState, Process, Session, World, Written, empty_world
+from tailmark_reference.model.tree import TreeNode, walk
+from tailmark_reference.model.world import KnownPlan, PlanState, Session, World, Written, empty_world
 from tailmark_reference.model.writing import bumped, make_node, open_calls_of, write
 
 
@@ -46,6 +71,12 @@ _SESSION_FIELDS: Mapping[str, Field] = {
     "checkpoint": Field.CHECKPOINT,
     "projection": Field.PROJECTION,
     "model": Field.MODEL,
+    "settings": Field.SETTINGS,
+    "budgets": Field.BUDGETS,
+    "occupancy": Field.OCCUPANCY,
+    "read_only": Field.DAMAGE,
+    "damage": Field.DAMAGE,
+    "findings": Field.DAMAGE,
     "metadata": Field.METADATA,
 }
 
@@ -62,11 +93,23 @@ class Follower:
         declaration: Declaration,
         sessions: tuple[SessionId, ...],
         model: Model,
+        settings: Settings,
         rules: Rules | None = None,
     ) -> None:
         self._hidden = frozenset(declaration.hidden)
-        self._rules = evolve(rules or Rules(), readings=declaration.readings)
-        self._world = empty_world(sessions, model)
+        chosen = rules or Rules()
+        self._own = chosen
+        self._rules = evolve(
+            chosen,
+            readings=declaration.readings,
+            worth_divisor=declaration.parameters.worth_divisor,
+            budgets=self._budgets_of,
+            occupancy=evolve(chosen.occupancy, added_to=self._added_to),
+        )
+        self._budgets: dict[tuple[Model, Settings], Budgets] = {}
+        # Where an occupancy was shown, by the node that its branch ends in.
+        self._shown: dict[NodeId, Occupancy] = {}
+        self._world = empty_world(sessions, model, settings)
         self._observer = Observer(self._rules)
         self._nodes: dict[NodeId, StoredNode] = {}
         self._sessions: dict[SessionId, SessionView] = {}
@@ -84,6 +127,7 @@ class Follower:
             return _ADMITTED
         before = self._world
         self._take(observed.change)
+        self._take_plans(observed)
         rejections = []
         for candidate in self._candidates(before, observed):
             if isinstance(candidate, str):
@@ -108,61 +152,84 @@ class Follower:
         rules = evolve(
             self._rules, estimate=self._estimate, estimate_summary=self._estimate_summary(observed)
         )
+        plan = observed.outcome.plan if isinstance(observed.outcome, Previewed) else None
+        plan = plan or begun_plan(observed.outcome)
+        if plan is not None:
+            rules = _with_plan(rules, before, operation, plan)
         match operation, observed.outcome:
             case _, Failed(reason=FailureReason.LOCKED) as locked:
                 yield _locked(before, operation), locked
-            case BeginCompaction() | Preview(), Planned(plan=plan) | Previewed(plan=plan):
-                placed = self._with_place(before, rules, plan)
-                yield placed if isinstance(placed, str) else step(before, operation, placed)
-            case CommitCompaction(plan=plan), Committed(checkpoint=checkpoint):
-                placed = self._with_place(before, rules, plan)
-                if isinstance(placed, str):
-                    yield placed
-                elif checkpoint in before.nodes:
-                    yield f"the checkpoint's id {checkpoint} is taken"
-                else:
-                    yield step(before, operation, evolve(placed, checkpoint_id=_chosen(checkpoint)))
-            case CommitCompaction(plan=plan), _:
-                # An implementation that remembers what it planned may refuse a plan that another choice
-                # would allow; one that does not may take it.
-                begun = self._plans.get((plan.session, plan.id))
-                if begun is not None and begun != plan:
-                    yield step(before, operation, evolve(rules, same_plan=_differs))
-                placed = self._with_place(before, rules, plan)
-                # No allowed place: the model's own rules then say what the answer should have been.
-                yield step(before, operation, rules if isinstance(placed, str) else placed)
+            case CommitCompaction(plan=brought), outcome:
+                yield from self._commits(before, operation, brought, outcome, rules)
             case Abandon() | EndAnswer(), Done(written=written) if written:
                 yield _abandoned_in_tool_messages(rules, before, observed)
+            case SetSettings(), Refused(code=RefusalCode.SETTINGS, wrong=wrong):
+                # What contradicts what depends on the implementation's own budgets; the clauses on capacity judge it.
+                yield step(before, operation, evolve(rules, settings_fault=lambda _model, _settings: wrong))
+            case SetSettings(), Done():
+                yield step(before, operation, evolve(rules, settings_fault=lambda _model, _settings: None))
+            case Send(message=message) | Edit(message=message), outcome:
+                for draft in _draft_costs(
+                    self._estimate(message), outcome, self._occupancies(before, operation)
+                ):
+                    yield step(before, operation, evolve(rules, estimate=self._estimate_of(message, draft)))
             case _:
+                yield step(before, operation, rules)
+
+    def _commits(
+        self, before: World, operation: CommitCompaction, brought: Plan, outcome: Outcome, rules: Rules
+    ) -> Iterator[Next | str]:
+        rules = _with_plan(rules, before, operation, brought)
+        match outcome:
+            case Committed(checkpoint=checkpoint) | Sent(attempt=Committed(checkpoint=checkpoint)):
+                if checkpoint in before.nodes:
+                    yield f"the checkpoint's id {checkpoint} is taken"
+                else:
+                    yield step(before, operation, evolve(rules, checkpoint_id=_chosen(checkpoint)))
+            case _:
+                # An implementation that remembers what it planned may refuse a plan that another choice
+                # would allow; one that does not may take it.
+                begun = self._plans.get((brought.session, brought.id))
+                if begun is not None and begun != brought:
+                    yield step(before, operation, evolve(rules, same_plan=_differs))
                 yield step(before, operation, rules)
 
     def _estimate(self, message: Message) -> Tokens:
         stored = self._nodes.get(message.id)
-        return stored.estimate if stored is not None else self._rules.estimate(message)
+        return stored.estimate if stored is not None else self._own.estimate(message)
+
+    def _estimate_of(self, draft: Message, cost: Tokens) -> Callable[[Message], Tokens]:
+        return lambda message: cost if message is draft else self._estimate(message)
 
     def _estimate_summary(self, observed: Step) -> Callable[[str], Tokens]:
         new = [node.estimate for node in observed.change.nodes if isinstance(node.content, Checkpoint)]
-        return (lambda _: new[0]) if new else self._rules.estimate_summary
+        return (lambda _: new[0]) if new else self._own.estimate_summary
 
-    def _with_place(self, before: World, rules: Rules, plan: Plan) -> Rules | str:
-        session = before.sessions.get(plan.session)
-        if session is None or session.leaf is None:
-            return rules
-        latest = rules.latest_checkpoint(session.leaf)
-        if rules.nothing_to_do(session.leaf, latest) is not None:
-            return rules
-        tail = rules.tail_nodes(session.leaf, latest)
-        places = allowed_places(
-            tail,
-            first=latest is None,
-            budget=plan.model.tail_budget,
-            reading=rules.readings.advance,
-        )
-        chosen = next((place for place in places if place.id == plan.first_kept), None)
-        if chosen is None:
-            names = ", ".join(place.id for place in places)
-            return f"the place {plan.first_kept} is not allowed here; allowed are {names}"
-        return evolve(rules, choose_place=_always(chosen))
+    def _budgets_of(self, model: Model, settings: Settings) -> Budgets:
+        """The implementation's own budgets, as it showed them. It may show none."""
+        if Field.BUDGETS in self._hidden:
+            return Budgets()
+        return self._budgets.get((model, settings)) or self._own.budgets(model, settings)
+
+    def _added_to(
+        self, leaf: TreeNode | None, base: TreeNode, start: TreeNode, late: IsLate, cost: PartCost
+    ) -> Tokens:
+        """How much of the base message its figure does not cover is the implementation's to say, within that message (OCC-2)."""
+        own = added_to(leaf, base, start, late, cost)
+        others = added_to(leaf, base, start, _never_late, cost)
+        shown = self._shown.get(leaf.id) if leaf is not None else None
+        if shown is None or shown.base != base.id or not others <= shown.added <= others + base.estimate:
+            return own
+        # Nothing of the base is late, or something is: that is no choice.
+        return shown.added if (own > others) == (shown.added > others) else own
+
+    def _occupancies(self, before: World, operation: Send | Edit) -> tuple[Occupancy, ...]:
+        session = before.sessions.get(operation.session)
+        if session is None:
+            return ()
+        return tuple(shown for node in walk(session.leaf) if (shown := self._shown.get(node.id)) is not None)[
+            :2
+        ]
 
     # Comparing --------------------------------------------------------------------------------------
 
@@ -205,6 +272,9 @@ class Follower:
         return None
 
     def _node_difference(self, world: World, change: Change) -> str | None:
+        if self._world_is_damaged(world):
+            # What an unreadable node held cannot be seen, so the nodes are taken as they are shown.
+            return None
         if change.nodes_gone:
             return f"nodes: {', '.join(change.nodes_gone)} are gone"
         changed = {node.content.id for node in change.nodes}
@@ -224,6 +294,10 @@ class Follower:
                 return f"node {node.id}: its estimate was {expected.estimate} and is {seen.estimate} now"
         return None
 
+    @staticmethod
+    def _world_is_damaged(world: World) -> bool:
+        return bool(world.damage)
+
     # Going on ---------------------------------------------------------------------------------------
 
     def _take(self, change: Change) -> None:
@@ -233,19 +307,29 @@ class Follower:
             self._sessions.pop(gone_session, None)
         self._nodes.update((node.content.id, node) for node in change.nodes)
         self._sessions.update((view.session, view) for view in change.sessions)
+        for view in change.sessions:
+            self._budgets[view.model, view.settings] = view.budgets
+            if view.leaf is not None:
+                self._shown[view.leaf] = view.occupancy
+
+    def _take_plans(self, observed: Step) -> None:
+        """A plan shows the occupancy of the branch up to its base."""
+        plan = begun_plan(observed.outcome)
+        if plan is not None:
+            self._shown[plan.base] = plan.occupancy
 
     def _remember_plan(self, observed: Step) -> None:
-        if isinstance(observed.outcome, Planned):
-            plan = observed.outcome.plan
+        plan = begun_plan(observed.outcome)
+        if plan is not None:
             self._plans[plan.session, plan.id] = plan
 
     def _take_over(self, before: World, observed: Step) -> None:
         """Build the world anew from what was observed; what only the process knows follows the model."""
         after, _ = step(before, observed.operation, self._rules)
         plans = dict(after.process.plans)
-        if isinstance(observed.outcome, Planned):
-            plan = observed.outcome.plan
-            plans.setdefault((plan.session, plan.id), PlanState.OPEN)
+        plan = begun_plan(observed.outcome)
+        if plan is not None:
+            plans.setdefault((plan.session, plan.id), KnownPlan(plan=plan))
         nodes = self._rebuilt()
         if nodes is None or any(
             view.leaf is not None and view.leaf not in nodes for view in self._sessions.values()
@@ -266,11 +350,15 @@ class Follower:
                     leaf=nodes[view.leaf] if view.leaf is not None else None,
                     revision=view.revision,
                     model=view.model,
+                    settings=view.settings,
                     metadata=view.metadata,
                 )
                 for view in self._sessions.values()
             },
-            process=Process(
+            damage=after.damage,
+            lost_leaves=after.lost_leaves,
+            process=evolve(
+                after.process,
                 running={
                     view.session: view.running.follows
                     for view in self._sessions.values()
@@ -307,17 +395,53 @@ def _chosen(checkpoint: NodeId) -> Callable[[Plan, Callable[[NodeId], bool]], No
     return checkpoint_id
 
 
-def _always(place: TreeNode) -> ChoosePlace:
-    def choose_place(
-        tail: tuple[TreeNode, ...],  # noqa: ARG001  # the type of the rule
-        *,
-        first: bool,  # noqa: ARG001
-        budget: Tokens | None,  # noqa: ARG001
-        reading: AdvanceReading,  # noqa: ARG001
-    ) -> TreeNode:
-        return place
+def _never_late(node: TreeNode, position: int) -> bool:  # noqa: ARG001  # the type of the rule
+    return False
 
-    return choose_place
+
+def _with_plan(rules: Rules, before: World, operation: Operation, plan: Plan) -> Rules:
+    """The rules with a plan's own choices: its place, if it is one of those allowed, and its name, if that is free."""
+
+    def position(choice: Choice) -> int | None:
+        manual = choice.trigger is Trigger.MANUAL
+        own = rules.manual_position if manual else rules.pressed_position
+        allowed = manual_places(choice) if manual else pressed_places(choice)
+        if plan.first_kept is None:
+            wanted = len(choice.tail)
+        else:
+            ids = [node.id for node in choice.tail]
+            wanted = ids.index(plan.first_kept) if plan.first_kept in ids else -1
+        return wanted if wanted in allowed else own(choice)
+
+    def plan_id(
+        trigger: Trigger, session: SessionId, revision: Revision, taken: Callable[[PlanId], bool]
+    ) -> PlanId:
+        return rules.plan_id(trigger, session, revision, taken) if taken(plan.id) else plan.id
+
+    chosen = evolve(rules, manual_position=position, pressed_position=position)
+    names_itself = not isinstance(operation, CommitCompaction | Preview)
+    return evolve(chosen, plan_id=plan_id) if names_itself and before.sessions else chosen
+
+
+def _draft_costs(own: Tokens, outcome: Outcome, shown: tuple[Occupancy, ...]) -> tuple[Tokens, ...]:
+    """What a draft may cost in the implementation's own estimate, as far as its answer tells."""
+    match outcome:
+        case Planned(plan=plan):
+            return (plan.draft,)
+        case TooLarge(draft=draft):
+            # The figure is scaled, so several estimates may have led to it.
+            scaled_down = [
+                Tokens(draft * one.covered // one.figure) for one in shown if 0 < one.covered < one.figure
+            ]
+            return (own, draft, *scaled_down, *(Tokens(one + 1) for one in scaled_down))
+        case Skipped():
+            # Steering that does not fit; its cost is not shown.
+            return (own, _MORE_THAN_FITS)
+        case _:
+            return (own,)
+
+
+_MORE_THAN_FITS = Tokens(1_000_000_000)
 
 
 def _differs(brought: Plan, determined: Plan) -> bool:  # noqa: ARG001  # the type of the rule
@@ -330,9 +454,10 @@ def _locked(before: World, operation: Operation) -> World:
     if not isinstance(operation, CommitCompaction):
         return world
     key = (operation.plan.session, operation.plan.id)
-    if world.process.plans.get(key) is not PlanState.OPEN:
+    known = world.process.plans.get(key)
+    if known is None or known.state is not PlanState.OPEN:
         return world
-    plans = {**world.process.plans, key: PlanState.SPENT}
+    plans = {**world.process.plans, key: evolve(known, state=PlanState.SPENT)}
     return world.with_process(evolve(world.process, plans=plans))
 
 

@@ -62,7 +62,7 @@ def readable_leaf(rules: Rules, world: World, session: Session) -> TreeNode | No
             break
     leaf: TreeNode | None = None
     for node in reversed(run):
-        leaf = make_node(rules, node.content, leaf, node.late)
+        leaf = evolve(make_node(rules, node.content, leaf, node.late), estimate=node.estimate)
     return leaf
 
 

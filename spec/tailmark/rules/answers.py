@@ -9,7 +9,7 @@ only for plans that nobody began.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tailmark.declarations import Field
+from tailmark.declarations import Capability, Field
 from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import (
     Message,
@@ -32,6 +32,8 @@ from tailmark.operations import (
     Preview,
     Retry,
     Save,
+    Send,
+    SetModel,
     Settle,
     StartAnswer,
     Undo,
@@ -51,9 +53,21 @@ from tailmark.outcomes import (
     ReadOnly,
     RefusalCode,
     Refused,
+    Sent,
 )
-from tailmark.plans import Checkpoint, FinishReason, SummariserReply, SummaryFailure, Trigger
+from tailmark.plans import (
+    Checkpoint,
+    EditFor,
+    FinishReason,
+    Plan,
+    SendFor,
+    SummariserReply,
+    SummaryFailure,
+    Trigger,
+)
 from tailmark.rules.changes import session_of
+from tailmark.rules.compactions import ratio_of, scaled
+from tailmark.rules.memory import state_key
 from tailmark.rules.saving import (
     STALE,
     Known,
@@ -70,6 +84,7 @@ from tailmark.rules.scene import Mark, Scene
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
 
 SKIPPED = "skipped"
+TOO_LARGE = "too-large"
 CANCELLED = "cancelled"
 
 WHY: Mapping[str, str] = {
@@ -91,6 +106,8 @@ WHY: Mapping[str, str] = {
     refused(RefusalCode.SPENT): "the plan had its answer already",
     STALE: "the branch is not the one that the caller names",
     SKIPPED: "a call is open or an answer runs",
+    TOO_LARGE: "the request exceeds the safe limit",
+    refused(RefusalCode.SETTINGS): "a figure cannot be or contradicts the others",
     CANCELLED: "the plan was cancelled",
     f"noop({NoopReason.CHECKPOINT_IS_LEAF})": "the leaf is a checkpoint",
     f"noop({NoopReason.TOO_FEW_TURNS})": "there is no checkpoint and fewer than two turns",
@@ -115,7 +132,7 @@ def name_of(outcome: Outcome) -> str:
 def is_success(seen: Seen) -> bool:
     """Whether the answer says that what was asked for has happened or has begun."""
     match seen.outcome:
-        case Done() | Committed() | Planned() | Previewed() | More():
+        case Done() | Sent() | Committed() | Planned() | Previewed() | More():
             return True
         case Cancelled():
             return isinstance(seen.operation, CancelCompaction)
@@ -172,11 +189,19 @@ def applicable(seen: Seen) -> tuple[str, ...]:
         case Abandon():
             return _stale(scene, session, operation.follows)
         case StartAnswer():
-            question = named(RefusalCode.NO_QUESTION, scene.last_message(session) is None)
-            return (*_unstable(scene, session), *question, *_stale(scene, session, operation.follows))
+            nothing = scene.last_message(session) is None or is_open_end(scene.end(session))
+            question = named(RefusalCode.NO_QUESTION, nothing)
+            too_large = (TOO_LARGE,) if is_too_large(seen, session) and not was_sent(seen, session) else ()
+            return (
+                *_unstable(scene, session),
+                *question,
+                *_stale(scene, session, operation.follows),
+                *too_large,
+            )
         case NextRequest():
             no_answer = named(RefusalCode.NO_ANSWER, scene.running(session) is None)
-            return (*no_answer, *named(RefusalCode.UNSTABLE, bool(scene.open_calls(session))))
+            unstable = named(RefusalCode.UNSTABLE, bool(scene.open_calls(session)))
+            return (*no_answer, *unstable, *((TOO_LARGE,) if is_too_large(seen, session) else ()))
         case EndAnswer():
             return named(RefusalCode.NO_ANSWER, scene.running(session) is None)
         case BeginCompaction() | Preview():
@@ -187,6 +212,10 @@ def applicable(seen: Seen) -> tuple[str, ...]:
             known = seen.known_plan(session, operation.plan)
             waits = known is not None and not known.ended
             return () if waits else (f"noop({NoopReason.NO_SUCH_PLAN})",)
+        case Send():
+            return _send(scene, operation)
+        case SetModel(model=model):
+            return named(RefusalCode.SETTINGS, model.window < SMALLEST_WINDOW or model.max_output < 1)
         case Retry():
             question = named(RefusalCode.NO_QUESTION, scene.last_opener(session) is None)
             return (*_unstable(scene, session), *question, *_stale(scene, session, operation.follows))
@@ -204,6 +233,39 @@ def applicable(seen: Seen) -> tuple[str, ...]:
             )
         case _:
             return ()
+
+
+SMALLEST_WINDOW = 16
+"""In tokens; smaller windows are refused (CAP-2)."""
+
+
+def is_open_end(end: Mark | None) -> bool:
+    """Whether a branch ends in an open checkpoint (CHK-8)."""
+    content = end.stored.content if end is not None else None
+    return isinstance(content, Checkpoint) and content.first_kept is None
+
+
+def is_too_large(seen: Seen, session: SessionId) -> bool:
+    """Whether the session's next request exceeds the safe limit, as far as sizes are shown."""
+    scene = seen.before
+    if Capability.CAPACITY not in seen.declaration.capabilities:
+        return False
+    return scene.occupancy(session).tokens > scene.budgets(session).safe
+
+
+def was_sent(seen: Seen, session: SessionId) -> bool:
+    """Whether the last request of this process that was found to fit is that of this very state."""
+    return seen.memory.sent.get(session) == state_key(seen.before, session)
+
+
+def _send(scene: Scene, operation: Send) -> tuple[str, ...]:
+    message = operation.message
+    return (
+        *named(RefusalCode.KNOWN_ID, scene.node(message.id) is not None),
+        *named(RefusalCode.NOT_A_USER_MESSAGE, message.role is not Role.USER),
+        *named(RefusalCode.INVALID_MESSAGE, not may_be_stored(message)),
+        *_stale(scene, operation.session, operation.follows),
+    )
 
 
 def _is_unstable(scene: Scene, session: SessionId) -> bool:
@@ -232,6 +294,10 @@ def _append(scene: Scene, operation: Append) -> tuple[str, ...]:
     return (
         *named(RefusalCode.KNOWN_ID, known is Known.TAKEN),
         *faults(operation.message, scene.open_calls(operation.session)),
+        *named(
+            RefusalCode.NOT_A_USER_MESSAGE,
+            is_open_end(scene.end(operation.session)) and operation.message.role is not Role.USER,
+        ),
         *_stale(scene, operation.session, operation.follows),
     )
 
@@ -265,7 +331,8 @@ def _begin(seen: Seen, operation: BeginCompaction | Preview) -> tuple[str, ...]:
     end = scene.end(session)
     noops: tuple[str, ...] = ()
     if end is not None and end.message is None:
-        noops = (f"noop({NoopReason.CHECKPOINT_IS_LEAF})",)
+        # A summary above its budget may be refreshed there (TRG-10).
+        noops = () if has_long_summary(seen, session) else (f"noop({NoopReason.CHECKPOINT_IS_LEAF})",)
     elif scene.checkpoint(session) is None and (end is None or end.turns < 2):
         noops = (f"noop({NoopReason.TOO_FEW_TURNS})",)
     return (
@@ -274,6 +341,16 @@ def _begin(seen: Seen, operation: BeginCompaction | Preview) -> tuple[str, ...]:
         *((SKIPPED,) if _is_unstable(scene, session) else ()),
         *noops,
     )
+
+
+def has_long_summary(seen: Seen, session: SessionId) -> bool:
+    """Whether the present summary exceeds the summary budget, as far as sizes are shown (TRG-10)."""
+    scene, latest = seen.before, seen.before.checkpoint(session)
+    if latest is None or Capability.CAPACITY not in seen.declaration.capabilities:
+        return False
+    occupancy = scene.occupancy(session)
+    figure, covered = ratio_of(seen, occupancy.figure, occupancy.covered)
+    return scaled(scene.estimate(latest.id), figure, covered) > scene.budgets(session).summary
 
 
 def _commit(seen: Seen, operation: CommitCompaction) -> tuple[str, ...]:
@@ -286,8 +363,15 @@ def _commit(seen: Seen, operation: CommitCompaction) -> tuple[str, ...]:
         *((SKIPPED,) if _is_unstable(scene, plan.session) else ()),
         *named(RefusalCode.SPENT, known is not None and known.ended and not known.cancelled),
         *named(RefusalCode.PLAN, known is None),
-        *(_unusable(operation.reply) if operation.reply is not None else ()),
+        *named(RefusalCode.KNOWN_ID, _is_draft_known(scene, plan)),
+        # A request answers for itself what became of its compaction.
+        *(_unusable(operation.reply) if operation.reply is not None and plan.purpose is None else ()),
     )
+
+
+def _is_draft_known(scene: Scene, plan: Plan) -> bool:
+    purpose = plan.purpose
+    return isinstance(purpose, SendFor | EditFor) and scene.node(purpose.message.id) is not None
 
 
 def _unusable(reply: SummariserReply) -> tuple[str, ...]:

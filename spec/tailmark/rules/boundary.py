@@ -1,6 +1,6 @@
 """Predicates of the chapter on the boundary: where the verbatim tail begins."""
 
-from tailmark.declarations import TailReading
+from tailmark.declarations import Field, OversizedReading, TailReading
 from tailmark.identifiers import Tokens
 from tailmark.plans import Plan, Trigger
 from tailmark.rules.compactions import (
@@ -12,12 +12,16 @@ from tailmark.rules.compactions import (
     chosen_places,
     cost_of,
     could_part_calls,
+    fitting_places,
+    keeps_request,
+    kept_last_turn,
     place_of,
     plan_behind,
+    request_size,
     tail_cost,
     tail_costs,
 )
-from tailmark.rules.scene import Mark
+from tailmark.rules.scene import HiddenFieldError, Mark
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
 
@@ -47,10 +51,9 @@ def bnd_1(seen: Seen) -> Result:
             chosen.node,
         )
     if chosen.first_kept is None:
-        # A preflight may keep nothing but its draft.
         return (
-            None
-            if chosen.trigger is Trigger.PREFLIGHT
+            HOLDS
+            if _may_be_open(seen, chosen)
             else Violated("expected a place before a turn opener, saw the end of the branch", chosen.node)
         )
     kept = chosen.kept
@@ -68,6 +71,18 @@ def bnd_1(seen: Seen) -> Result:
     )
 
 
+def _may_be_open(seen: Seen, chosen: Chosen) -> bool:
+    """Whether the end of the branch is a place here: a draft follows, it is declared, or a refresh leaves an open place open."""
+    if chosen.previous is not None and chosen.place == chosen.present:
+        return True
+    if chosen.trigger is Trigger.AUTOMATIC:
+        return seen.declaration.readings.oversized is OversizedReading.OPEN
+    if chosen.trigger is Trigger.PREFLIGHT:
+        # Of an imported log the draft cannot be told.
+        return chosen.plan is None or chosen.has_draft
+    return False
+
+
 def bnd_2(seen: Seen) -> Result:
     """The place never stands between a call and its result."""
     chosen = _first(seen)
@@ -83,18 +98,20 @@ def bnd_2(seen: Seen) -> Result:
 
 
 def _budget(seen: Seen, chosen: Chosen) -> tuple[Plan, Tokens] | None:
-    """The plan and its tail budget, where a manual compaction keeps turns and the budget is bounded."""
-    if not _keeps_turns(seen) or chosen.trigger is not Trigger.MANUAL or chosen.place is None:
+    """The plan and its tail budget, where turns are kept and the budget is bounded."""
+    if not _keeps_turns(seen) or chosen.place is None:
         return None
     plan = plan_behind(seen)
-    if plan is None or plan.model.tail_budget is None:
+    if plan is None:
         return None
-    return plan, plan.model.tail_budget
+    if Field.BUDGETS in seen.declaration.hidden:
+        raise HiddenFieldError(Field.BUDGETS)
+    return (plan, plan.budgets.tail) if plan.budgets.tail is not None else None
 
 
-def _fitting(chosen: Chosen, budget: Tokens) -> tuple[int, ...]:
-    costs = tail_costs(chosen)
-    return tuple(place for place in candidates(chosen) if costs[place] <= budget)
+def _is_refresh_of_long_summary(chosen: Chosen) -> bool:
+    """A preflight that stays where it is, because the summary is too long, is TRG-10's."""
+    return chosen.pressed and chosen.place == chosen.present and chosen.previous is not None
 
 
 def bnd_3(seen: Seen) -> Result:
@@ -104,32 +121,41 @@ def bnd_3(seen: Seen) -> Result:
     if chosen is None or bounded is None or chosen.place is None or chosen.present is None:
         return None
     _, budget = bounded
-    if tail_cost(chosen, chosen.present) <= budget or not _fitting(chosen, budget):
+    if _is_refresh_of_long_summary(chosen) or not fitting_places(chosen, budget):
+        return None
+    if not chosen.pressed and tail_cost(chosen, chosen.present) <= budget:
         return None
     cost = tail_cost(chosen, chosen.place)
-    return holds_if(
-        cost <= budget,
-        f"expected a tail of at most {budget}, saw {cost} behind {_named(chosen)}",
-        chosen.node,
-    )
+    if cost > budget:
+        return Violated(
+            f"expected a tail of at most {budget}, saw {cost} behind {_named(chosen)}", chosen.node
+        )
+    if chosen.trigger is Trigger.PREFLIGHT and not keeps_request(chosen, chosen.place):
+        size = request_size(chosen, chosen.place)
+        return Violated(
+            f"expected the tail to give way to the draft, saw a request of up to {size} behind {_named(chosen)}",
+            chosen.node,
+        )
+    return HOLDS
 
 
 def bnd_4(seen: Seen) -> Result:
     """Of the places that make the tail fit it is the oldest."""
     chosen = _first(seen)
-    if chosen is None or chosen.place is None or chosen.trigger is not Trigger.MANUAL:
+    if chosen is None or chosen.place is None:
         return None
     plan = plan_behind(seen) if _keeps_turns(seen) else None
     if plan is None:
         return None
-    budget = plan.model.tail_budget
-    places = candidates(chosen)
-    fitting = places if budget is None else _fitting(chosen, budget)
+    if Field.BUDGETS in seen.declaration.hidden:
+        raise HiddenFieldError(Field.BUDGETS)
+    budget = plan.budgets.tail
+    fitting = fitting_places(chosen, budget)
     if len(fitting) < 2 or chosen.place not in fitting:
         return None
-    if chosen.previous is None and (budget is None or tail_cost(chosen, 0) <= budget):
+    if not chosen.pressed and chosen.previous is None and (budget is None or tail_cost(chosen, 0) <= budget):
         return None  # BND-9 and BND-9A go before
-    if chosen.previous is not None and fitting[0] == chosen.present:
+    if not chosen.pressed and chosen.previous is not None and fitting[0] == chosen.present:
         return None  # TRG-4 says what happens where the budget does not move the place
     return holds_if(
         chosen.place == fitting[0],
@@ -156,8 +182,10 @@ def bnd_5(seen: Seen) -> Result:
         return None
     _, budget = bounded
     turns = _turns_from(chosen, chosen.present)
-    oversized = [index for index, turn in enumerate(turns) if cost_of(chosen.scene, turn) > budget]
-    if not oversized:
+    oversized = [
+        index for index, turn in enumerate(turns) if chosen.scaled(cost_of(chosen.scene, turn)) > budget
+    ]
+    if not oversized or _is_refresh_of_long_summary(chosen):
         return None
     last = oversized[-1]
     if last < len(turns) - 1:
@@ -167,12 +195,35 @@ def bnd_5(seen: Seen) -> Result:
             f"expected the turn of {turns[last][0].id}, above {budget} alone, not to be kept, saw {_named(chosen)}",
             chosen.node,
         )
+    if chosen.pressed:
+        return _last_turn_under_pressure(seen, chosen, budget)
     if len(turns) == 1 and chosen.previous is None:
         return None  # the branch has one turn, and TRG-3 says what is answered
     opener = turns[last][0]
     return holds_if(
         chosen.place == opener.messages - 1,
         f"expected the last turn whole, from {opener.id}, saw {_named(chosen)}",
+        chosen.node,
+    )
+
+
+def _last_turn_under_pressure(seen: Seen, chosen: Chosen, budget: Tokens) -> Result:
+    """The last turn exceeds the budget, and nobody asked: it is kept whole where that fits, else an automatic compaction does not run and a preflight keeps nothing."""
+    if fitting_places(chosen, budget) or (chosen.trigger is Trigger.PREFLIGHT and not chosen.has_draft):
+        return None  # RETRY-6 speaks of retries
+    kept = kept_last_turn(chosen, seen.declaration.readings)
+    if kept is not None:
+        return holds_if(
+            chosen.place == kept, f"expected the last turn whole, saw {_named(chosen)}", chosen.node
+        )
+    if chosen.trigger is Trigger.AUTOMATIC and not _may_be_open(seen, chosen):
+        return Violated(
+            "expected no automatic compaction, because the last turn can neither be kept nor dropped, saw one",
+            chosen.node,
+        )
+    return holds_if(
+        chosen.place == chosen.branch.messages,
+        f"expected nothing to be kept, because the last turn does not fit, saw {_named(chosen)}",
         chosen.node,
     )
 
@@ -203,14 +254,14 @@ def bnd_6(seen: Seen) -> Result:
     """Costs decide the place: a number of turns or messages that was kept before is not kept where it no longer fits."""
     plan = asked_plan(seen)
     chosen = _first(seen) if plan is not None and seen.plans else None
-    bounded = _budget(seen, chosen) if chosen is not None else None
+    bounded = _budget(seen, chosen) if chosen is not None and not chosen.pressed else None
     if chosen is None or bounded is None or chosen.place is None:
         return None
     _, budget = bounded
     allowed = candidates(chosen)
     costs = tail_costs(chosen)
     tempting = {place for place in _by_count(seen, chosen) if place in allowed and costs[place] > budget}
-    if not tempting or not _fitting(chosen, budget):
+    if not tempting or not fitting_places(chosen, budget):
         return None
     if chosen.place in tempting:
         return Violated(
@@ -239,8 +290,12 @@ def bnd_8(seen: Seen) -> Result:
     chosen = _first(seen)
     if chosen is None or chosen.previous is not None or chosen.place is None:
         return None
-    if chosen.trigger is Trigger.PREFLIGHT and chosen.first_kept is None:
-        return None
+    if chosen.pressed and chosen.first_kept is None:
+        return (
+            HOLDS
+            if chosen.place > 0
+            else Violated("expected something to be summarised, saw nothing", chosen.node)
+        )
     kept = chosen.kept
     if kept is None:
         whole = chosen.branch.turns
@@ -279,7 +334,7 @@ def bnd_9a(seen: Seen) -> Result:
     plan = plan_behind(seen)
     if plan is None:
         return None
-    budget = plan.model.tail_budget
+    budget = plan.budgets.tail
     if budget is not None and tail_cost(chosen, 0) > budget:
         return None
     kept = chosen.kept

@@ -5,8 +5,9 @@ from attrs import frozen
 from tailmark.declarations import Field
 from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Role
-from tailmark.operations import Edit, Fork, Retry, Undo
-from tailmark.outcomes import Done, RefusalCode, Refused
+from tailmark.operations import CommitCompaction, Edit, Fork, Retry, Undo
+from tailmark.outcomes import Done, RefusalCode, Refused, Sent
+from tailmark.plans import EditFor, Purpose, RetryFor
 from tailmark.rules.answers import applicable, decided, is_success, may_be_forked
 from tailmark.rules.changes import (
     added,
@@ -18,6 +19,7 @@ from tailmark.rules.changes import (
     node_change,
     shown_outcome,
 )
+from tailmark.rules.compactions import new_checkpoints
 from tailmark.rules.saving import refused
 from tailmark.rules.scene import HiddenFieldError, Mark, Scene, latest_checkpoint
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
@@ -49,32 +51,90 @@ def _last_turn(scene: Scene, session: SessionId) -> _LastTurn | None:
     return None
 
 
-def _retried(seen: Seen) -> _LastTurn | None:
-    """The last turn before a retry that was carried out and had to be."""
-    operation = seen.operation
-    if not isinstance(operation, Retry) or not isinstance(seen.outcome, Done):
-        return None
-    if not in_both(seen, operation.session) or applicable(seen):
-        return None
-    return _last_turn(seen.before, operation.session)
+@frozen(kw_only=True)
+class _Requested:
+    """A retry or edit that was carried out: at once, or by the commit of the compaction that it needed.
+
+    ``checkpoint`` is the one made for it. ``edit`` is what was asked, ``None`` for a retry.
+    """
+
+    session: SessionId
+    turn: _LastTurn
+    checkpoint: Mark | None
+    edit: EditFor | None
+
+    @property
+    def base(self) -> Mark | None:
+        """What the new answer or question follows, a checkpoint made for it aside."""
+        if self.edit is not None:
+            return self.turn.opener.above
+        return self.turn.answer[0].above if self.turn.answer else None
 
 
-def _edited(seen: Seen) -> tuple[Edit, _LastTurn] | None:
+def _requested(seen: Seen) -> _Requested | None:
+    purpose: Purpose | None = None
+    match seen.operation:
+        case Retry(session=session):
+            purpose = RetryFor()
+        case Edit(session=session, target=target, message=message):
+            purpose = EditFor(target=target, message=message)
+        case CommitCompaction(plan=plan):
+            session, purpose = plan.session, plan.purpose
+        case _:
+            return None
+    if not isinstance(purpose, RetryFor | EditFor) or not isinstance(seen.outcome, Sent):
+        return None
+    if not in_both(seen, session) or applicable(seen):
+        return None
+    turn = _last_turn(seen.before, session)
+    if turn is None:
+        return None
+    written = new_checkpoints(seen)
+    return _Requested(
+        session=session,
+        turn=turn,
+        checkpoint=written[0] if written else None,
+        edit=purpose if isinstance(purpose, EditFor) else None,
+    )
+
+
+def _retried(seen: Seen) -> _Requested | None:
+    """A retry that was carried out and had to be."""
+    requested = _requested(seen)
+    return requested if requested is not None and requested.edit is None else None
+
+
+def _edited(seen: Seen) -> tuple[_Requested, EditFor] | None:
     """The same for an edit."""
-    operation = seen.operation
-    if not isinstance(operation, Edit) or not isinstance(seen.outcome, Done):
+    requested = _requested(seen)
+    if requested is None or requested.edit is None:
         return None
-    if not in_both(seen, operation.session) or applicable(seen):
+    return requested, requested.edit
+
+
+def _behind(requested: _Requested) -> NodeId | None:
+    """What must stand right before the new answer or question: the checkpoint made for it, or the base."""
+    if requested.checkpoint is not None:
+        return requested.checkpoint.id
+    return requested.base.id if requested.base is not None else None
+
+
+def _wrong_parent(requested: _Requested) -> Violated | None:
+    """A checkpoint made for the request follows the base."""
+    checkpoint = requested.checkpoint
+    base = requested.base.id if requested.base is not None else None
+    if checkpoint is None or checkpoint.stored.parent == base:
         return None
-    turn = _last_turn(seen.before, operation.session)
-    return (operation, turn) if turn is not None else None
+    return Violated(
+        f"expected the checkpoint behind {base}; saw it behind {checkpoint.stored.parent}", checkpoint.id
+    )
 
 
 def _wrong_left(seen: Seen, turn: _LastTurn) -> Violated | None:
     if Field.OUTCOME in seen.declaration.hidden:
         return None
     outcome = shown_outcome(seen)
-    if isinstance(outcome, Done) and outcome.left != turn.steering:
+    if isinstance(outcome, Sent) and outcome.left != turn.steering:
         return Violated(
             f"expected {listed(turn.steering)} to be named as left; saw {listed(outcome.left)}",
             turn.opener.id,
@@ -115,44 +175,41 @@ def _checkpoint_at(mark: Mark | None) -> NodeId | None:
 
 def retry_1(seen: Seen) -> Result:
     """Retry moves the leaf to the parent of the first message behind the last turn opener, and names the steering messages that leave."""
-    turn = _retried(seen)
-    if turn is None or not turn.answer or not isinstance(seen.operation, Retry):
+    retried = _retried(seen)
+    if retried is None or not retried.turn.answer:
         return None
-    session = seen.operation.session
-    above = turn.answer[0].above
-    expected = above.id if above is not None else None
-    saw = seen.after.leaf(session)
+    expected = _behind(retried)
+    saw = seen.after.leaf(retried.session)
     if saw != expected:
         return Violated(f"expected the leaf {expected}; saw {saw}", expected)
-    return _wrong_left(seen, turn) or HOLDS
+    return _wrong_left(seen, retried.turn) or HOLDS
 
 
 def retry_2(seen: Seen) -> Result:
     """Checkpoints behind the point that a retry goes back to leave the branch; earlier ones stay in force."""
-    turn = _retried(seen)
-    if turn is None or not turn.answer or not isinstance(seen.operation, Retry):
+    retried = _retried(seen)
+    if retried is None or not retried.turn.answer or retried.checkpoint is not None:
         return None
-    session = seen.operation.session
-    if seen.before.checkpoint(session) is None:
+    if seen.before.checkpoint(retried.session) is None:
         return None
-    wrong = _wrong_checkpoint(seen.after, session, _checkpoint_at(turn.answer[0].above))
-    return wrong or HOLDS
+    return _wrong_checkpoint(seen.after, retried.session, _checkpoint_at(retried.base)) or HOLDS
 
 
 def retry_3(seen: Seen) -> Result:
-    """The old answer stays stored as it was, and retry writes nothing: the new answer becomes its sibling."""
-    turn = _retried(seen)
-    if turn is None or not turn.answer:
+    """The old answer stays stored as it was, and retry writes nothing but a checkpoint that it needs: the new answer becomes its sibling."""
+    retried = _retried(seen)
+    if retried is None or not retried.turn.answer:
         return None
-    for mark in turn.answer:
+    for mark in retried.turn.answer:
         stored = seen.after.node(mark.id)
         if stored is None:
             return Violated(f"expected {mark.id} to stay stored; saw it gone", mark.id)
         if (stored.parent, stored.content) != (mark.stored.parent, mark.stored.content):
             return Violated(f"expected {mark.id} to stay as it was; saw it changed", mark.id)
-    if new := added(seen):
-        return Violated(f"expected a retry to store nothing; saw {new[0].content.id}", new[0].content.id)
-    return HOLDS
+    for node in added(seen):
+        if not is_checkpoint(node):
+            return Violated(f"expected a retry to store no message; saw {node.content.id}", node.content.id)
+    return _wrong_parent(retried) or HOLDS
 
 
 def retry_4(seen: Seen) -> Result:
@@ -162,12 +219,12 @@ def retry_4(seen: Seen) -> Result:
     answer = decided(seen, refused(RefusalCode.NO_QUESTION))
     if answer is not None:
         return answer
-    turn = _retried(seen)
-    if turn is None or turn.answer:
+    retried = _retried(seen)
+    if retried is None or retried.turn.answer:
         return None
     if change := any_change(seen):
         return Violated(f"expected nothing to move, because there is no answer yet; saw that {change}")
-    return _wrong_left(seen, turn) or HOLDS
+    return _wrong_left(seen, retried.turn) or HOLDS
 
 
 def retry_5(seen: Seen) -> Result:
@@ -186,40 +243,43 @@ _EDIT_CODES = (
 
 def edit_1(seen: Seen) -> Result:
     """Edit puts a new message beside the one that opened the last turn and makes it the leaf; other targets are refused."""
-    if not isinstance(seen.operation, Edit):
-        return None
-    answer = decided(seen, *_EDIT_CODES)
+    if isinstance(seen.operation, Edit):
+        answer = decided(seen, *_EDIT_CODES)
+        if answer is not None:
+            return answer
     edited = _edited(seen)
-    if answer is not None or edited is None:
-        return answer
-    operation, turn = edited
-    message = operation.message
+    if edited is None:
+        return None
+    requested, asked = edited
+    message, opener = asked.message, requested.turn.opener
     stored = seen.after.node(message.id)
     if stored is None or stored.content != message:
         return Violated(f"expected {message.id} to be stored as it was given; saw otherwise", message.id)
-    if stored.parent != turn.opener.stored.parent:
+    wrong = _wrong_parent(requested)
+    if wrong is not None:
+        return wrong
+    if stored.parent != _behind(requested):
         return Violated(
-            f"expected {message.id} beside {turn.opener.id}, behind {turn.opener.stored.parent}; saw it behind {stored.parent}",
+            f"expected {message.id} beside {opener.id}, behind {_behind(requested)}; saw it behind {stored.parent}",
             message.id,
         )
-    leaf = seen.after.leaf(operation.session)
+    leaf = seen.after.leaf(requested.session)
     if leaf != message.id:
         return Violated(f"expected the leaf {message.id}; saw {leaf}", message.id)
-    if seen.after.node(turn.opener.id) != turn.opener.stored:
-        return Violated(f"expected {turn.opener.id} to stay stored as it was; saw otherwise", turn.opener.id)
-    return _wrong_left(seen, turn) or HOLDS
+    if seen.after.node(opener.id) != opener.stored:
+        return Violated(f"expected {opener.id} to stay stored as it was; saw otherwise", opener.id)
+    return _wrong_left(seen, requested.turn) or HOLDS
 
 
 def edit_2(seen: Seen) -> Result:
     """A checkpoint before the edited message stays in force; a later one leaves with the turn."""
     edited = _edited(seen)
-    if edited is None:
+    if edited is None or edited[0].checkpoint is not None:
         return None
-    operation, turn = edited
-    if seen.before.checkpoint(operation.session) is None:
+    requested, _ = edited
+    if seen.before.checkpoint(requested.session) is None:
         return None
-    wrong = _wrong_checkpoint(seen.after, operation.session, _checkpoint_at(turn.opener.above))
-    return wrong or HOLDS
+    return _wrong_checkpoint(seen.after, requested.session, _checkpoint_at(requested.base)) or HOLDS
 
 
 _FORK_CODES = (

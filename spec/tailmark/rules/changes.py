@@ -6,7 +6,7 @@ from tailmark.declarations import Field
 from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Message, ToolResult
 from tailmark.operations import CommitCompaction, Operation, Restart
-from tailmark.outcomes import Committed, Done, Outcome
+from tailmark.outcomes import Committed, Done, Outcome, Sent
 from tailmark.plans import Checkpoint
 from tailmark.rules.scene import HiddenFieldError, Scene
 from tailmark.rules.verdicts import Seen
@@ -33,7 +33,7 @@ def shown_outcome(seen: Seen) -> Outcome:
 
 def was_done(seen: Seen) -> bool:
     """Whether the operation was carried out."""
-    return isinstance(seen.outcome, Done | Committed)
+    return isinstance(seen.outcome, Done | Sent | Committed)
 
 
 def in_both(seen: Seen, session: SessionId) -> bool:
@@ -105,6 +105,8 @@ def field_change(
         return f"the revision of {session} went from {before.revision(session)} to {after.revision(session)}"
     if before.shows(Field.MODEL) and before.model(session) != after.model(session):
         return f"the model of {session} changed"
+    if before.shows(Field.SETTINGS) and before.settings(session) != after.settings(session):
+        return f"the settings of {session} changed"
     if before.shows(Field.METADATA) and before.metadata(session) != after.metadata(session):
         return f"the metadata of {session} changed"
     if durable_only:

@@ -1,9 +1,9 @@
 """Predicates of the chapter on checkpoints: what one takes over, what it covers, what it records."""
 
 from tailmark.declarations import RefreshReading
-from tailmark.identifiers import NodeId, SessionId
+from tailmark.identifiers import NodeId
 from tailmark.messages import Text
-from tailmark.operations import BeginCompaction, CommitCompaction, Preview
+from tailmark.operations import CommitCompaction
 from tailmark.outcomes import Committed
 from tailmark.plans import Checkpoint, Plan, SummariserReply, SummaryAnswer
 from tailmark.projections import Marking
@@ -11,13 +11,16 @@ from tailmark.rules.changes import is_checkpoint, listed, shown_outcome
 from tailmark.rules.compactions import (
     Chosen,
     asked_plan,
+    base_of,
     between,
     chosen_places,
     cost_of,
     covered_by,
     latest_summary,
+    leads_to,
     names_present_place,
     new_checkpoints,
+    summary_too_long,
 )
 from tailmark.rules.scene import Mark, checkpoint_of, latest_checkpoint
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
@@ -34,30 +37,29 @@ def _first_new(seen: Seen) -> Mark | None:
     return written[0] if written else None
 
 
-def _asking_session(seen: Seen) -> SessionId | None:
-    operation = seen.operation
-    return operation.session if isinstance(operation, BeginCompaction | Preview) else None
-
-
 def chk_1(seen: Seen) -> Result:
     """The checkpoint follows the leaf that it was planned on and becomes the leaf."""
     plan = asked_plan(seen)
-    asking = _asking_session(seen)
-    if plan is not None and asking is not None:
-        leaf = seen.before.leaf(asking)
-        return holds_if(plan.base == leaf, f"expected the leaf {leaf} as base, saw {plan.base}", leaf)
+    if plan is not None and seen.before.knows_session(plan.session):
+        base = base_of(seen.before, plan.session, plan.purpose)
+        wanted = base.id if base is not None else None
+        return holds_if(plan.base == wanted, f"expected {wanted} as base, saw {plan.base}", wanted)
     written = _first_new(seen)
     if written is None:
         if isinstance(seen.operation, CommitCompaction) and isinstance(shown_outcome(seen), Committed):
             return Violated("expected a new checkpoint behind a commit, saw none")
         return None
     parent = written.stored.parent
-    moved = [view.session for view in seen.change.sessions if view.leaf == written.id]
+    moved = leads_to(seen, written.id)
     if not moved:
         return Violated("expected the new checkpoint as the leaf, saw no session with that leaf", written.id)
-    if all(seen.before.leaf(session) != parent for session in moved):
-        leaf = seen.before.leaf(moved[0])
-        return Violated(f"expected the leaf {leaf} as parent of the checkpoint, saw {parent}", written.id)
+    brought = seen.operation.plan.purpose if isinstance(seen.operation, CommitCompaction) else None
+    bases = [
+        base_of(seen.before, session, brought) for session in moved if seen.before.knows_session(session)
+    ]
+    if all(base is None or base.id != parent for base in bases):
+        leaf = bases[0].id if bases and bases[0] is not None else None
+        return Violated(f"expected {leaf} as parent of the checkpoint, saw {parent}", written.id)
     outcome = seen.outcome
     if isinstance(outcome, Committed) and outcome.checkpoint != written.id:
         return Violated(
@@ -199,11 +201,12 @@ def chk_6(seen: Seen) -> Result:
         return Violated("expected a refresh to read nothing new, saw messages covered by it", chosen.node)
     if chosen.first_kept is None and chosen.place < chosen.branch.messages:
         return Violated("expected the message at the place to be named, saw none", chosen.node)
-    if verbatim and not taken_over:
+    rewrites = summary_too_long(chosen)
+    if verbatim and not taken_over and not rewrites:
         return Violated(
             "expected the previous summary to be taken over, saw another or a request", chosen.node
         )
-    if not verbatim and chosen.written is None and taken_over:
+    if (rewrites or not verbatim) and chosen.written is None and taken_over:
         return Violated("expected a request that rewrites the previous summary, saw none", chosen.node)
     return HOLDS
 
@@ -236,6 +239,10 @@ def _record_fault(checkpoint: Checkpoint, plan: Plan, reply: SummariserReply | N
         "refresh": (plan.refresh, checkpoint.refresh),
         "instructions": (plan.instructions, checkpoint.instructions),
         "size before": (plan.tokens_before, checkpoint.tokens_before),
+        "ratio": (
+            (plan.occupancy.figure, plan.occupancy.covered),
+            (checkpoint.figure, checkpoint.covered),
+        ),
         "finish reason": (reply.finish if isinstance(reply, SummaryAnswer) else None, checkpoint.finish),
     }
     for name, (wanted, saw) in expected.items():

@@ -14,6 +14,7 @@ from tailmark.outcomes import (
     Outcome,
     RefusalCode,
     Refused,
+    Sent,
     Skipped,
     Stale,
 )
@@ -21,8 +22,10 @@ from tailmark.plans import Plan, SummaryAnswer, SummaryFailure
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import altered, any_change, in_both, is_checkpoint, session_of, shown_outcome
 from tailmark.rules.committing import (
+    attempt_of,
     before_the_plan,
     commits,
+    committed_checkpoint,
     failure_reasons,
     forged,
     fresh_difference,
@@ -32,10 +35,7 @@ from tailmark.rules.committing import (
     must_answer,
     told,
 )
-from tailmark.rules.compactions import (
-    asked_plan,
-    new_checkpoints,
-)
+from tailmark.rules.compactions import asked_plan, leads_to, new_checkpoints
 from tailmark.rules.scene import HiddenFieldError, Mark
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
@@ -132,9 +132,11 @@ def cmt_5(seen: Seen) -> Result:
     written = new_checkpoints(seen)
     if not written:
         operation = commits(seen)
-        return _unchanged(seen, operation.plan.session) if operation is not None else None
+        if operation is None or isinstance(seen.outcome, Sent):
+            return None  # a request that fits is sent without its compaction
+        return _unchanged(seen, operation.plan.session)
     checkpoint = written[0].id
-    moved = [view.session for view in seen.change.sessions if view.leaf == checkpoint]
+    moved = leads_to(seen, checkpoint)
     if not moved:
         return Violated("expected the new checkpoint as the leaf, saw the leaf stay", checkpoint)
     session = moved[0]
@@ -331,11 +333,13 @@ def cmt_11(seen: Seen) -> Result:
         return None
     outcome = shown_outcome(seen)
     session = operation.plan.session
-    if not isinstance(outcome, Committed) or not seen.after.knows_session(session):
+    checkpoint = committed_checkpoint(outcome)
+    if checkpoint is None or not seen.after.knows_session(session):
         return None
     leaf = seen.after.leaf(session)
-    if leaf != outcome.checkpoint:
-        return Violated(f"expected the checkpoint {outcome.checkpoint} as the leaf, saw {leaf}", leaf)
+    wanted = outcome.written[-1] if isinstance(outcome, Sent) and outcome.written else checkpoint
+    if leaf != wanted:
+        return Violated(f"expected {wanted} as the leaf, saw {leaf}", leaf)
     fresh = seen.fresh
     if fresh is None:
         return None
@@ -343,7 +347,7 @@ def cmt_11(seen: Seen) -> Result:
     return holds_if(
         departs is None,
         f"expected a fresh process to see the same, saw there that {departs}",
-        outcome.checkpoint,
+        checkpoint,
     )
 
 
@@ -360,11 +364,12 @@ def cmt_12(seen: Seen) -> Result:
         return None
     written = new_checkpoints(seen)
     view = next((view for view in fresh.sessions if view.session == session), None)
-    if isinstance(shown_outcome(seen), Committed) and written:
+    if committed_checkpoint(shown_outcome(seen)) is not None and written:
         checkpoint = written[0].id
+        leaf = seen.after.leaf(session)
         if checkpoint in fresh.nodes_gone or session in fresh.sessions_gone:
             return Violated("expected the acknowledged checkpoint to be durable, saw it missing", checkpoint)
-        if view is not None and view.leaf != checkpoint:
+        if view is not None and view.leaf != leaf:
             return Violated(
                 f"expected the acknowledged checkpoint as the durable leaf, saw {view.leaf}", checkpoint
             )
@@ -423,11 +428,18 @@ def cmt_13(seen: Seen) -> Result:
     outcome = shown_outcome(seen)
     if isinstance(outcome, More):
         return None  # a further pass; the plan still waits
+    attempt = attempt_of(outcome)
+    if isinstance(attempt, Failed) and attempt.reason in _SIZES:
+        return None  # whether the summary was too long is CMT-16's and SUM-6's
     return holds_if(
-        isinstance(outcome, Committed) and bool(new_checkpoints(seen)),
+        isinstance(attempt, Committed) and bool(new_checkpoints(seen)),
         f"expected committed, because nothing happened to the branch since the plan; saw {told(outcome)}",
         operation.plan.leaf,
     )
+
+
+_SIZES = (FailureReason.ABOVE_BUDGET, FailureReason.NOT_SMALLER, FailureReason.STILL_TOO_LARGE)
+"""The failures of a summary that is usable, but too long for what it is for."""
 
 
 def cmt_14(seen: Seen) -> Result:
@@ -453,9 +465,8 @@ def cmt_15(seen: Seen) -> Result:
     if not reasons:
         # That a usable answer commits is CMT-13's.
         return None
-    wanted = (
-        Failed(reason=outcome.reason) if isinstance(outcome, Failed) and outcome.reason in reasons else None
-    )
+    attempt = attempt_of(outcome)
+    wanted = attempt if isinstance(attempt, Failed) and attempt.reason in reasons else None
     result = must_answer(seen, wanted or Failed(reason=reasons[0]), "the answer is no summary")
     return result if isinstance(result, Violated) else left_nothing(seen)
 

@@ -5,33 +5,37 @@ from typing import TypeAlias
 from attrs import evolve
 
 from tailmark.declarations import Field, RefreshReading
-from tailmark.identifiers import SessionId
+from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Reasoning, Text, ToolCall
 from tailmark.operations import CommitCompaction
 from tailmark.outcomes import (
     Cancelled,
+    Committed,
+    Failed,
     FailureReason,
     Outcome,
     RefusalCode,
     Refused,
+    Sent,
     Skipped,
     Stale,
+    TooLarge,
 )
 from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryFailure
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import any_change, shown_outcome
 from tailmark.rules.compactions import (
-    Chosen,
     allowed_places,
+    base_of,
+    chosen_by,
     covered_by,
     latest_summary,
     names_present_place,
     new_checkpoints,
-    place_of,
-    present_place,
 )
-from tailmark.rules.scene import Mark, Scene, latest_checkpoint
-from tailmark.rules.verdicts import KnownPlan, Result, Seen, Violated, holds_if
+from tailmark.rules.memory import KnownPlan
+from tailmark.rules.scene import Scene
+from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 from tailmark.views import Change, SessionView
 
 _Wanted: TypeAlias = Outcome | None
@@ -75,25 +79,12 @@ def _skipped(scene: Scene, session: SessionId) -> Skipped:
     )
 
 
-def _brought(seen: Seen, plan: Plan, branch: Mark) -> Chosen:
-    return Chosen(
-        scene=seen.before,
-        branch=branch,
-        previous=latest_checkpoint(branch),
-        first_kept=plan.first_kept,
-        trigger=plan.trigger,
-        place=place_of(branch, plan.first_kept),
-        present=present_place(seen.before, branch),
-        written=None,
-    )
-
-
 def _contradiction(seen: Seen, plan: Plan) -> str | None:
     """In what a plan contradicts the state, whatever its trigger and model; ``None`` if in nothing."""
-    branch = seen.before.end(plan.session)
+    branch = base_of(seen.before, plan.session, plan.purpose)
     if branch is None:
-        return "an empty branch"
-    chosen = _brought(seen, plan, branch)
+        return "nothing that its checkpoint could follow"
+    chosen = chosen_by(seen, plan, branch)
     if plan.base != branch.id:
         return f"the base {plan.base}"
     if plan.previous_checkpoint != (chosen.previous.id if chosen.previous is not None else None):
@@ -129,11 +120,14 @@ def _request_contradiction(seen: Seen, plan: Plan) -> str | None:
 
 
 def _as_begun(brought: Plan, begun: Plan) -> bool:
-    """Whether two plans are the same, model and instructions aside: those are the plan's own."""
+    """Whether two plans are the same, model, budgets and instructions aside: those are the plan's own."""
     request = brought.request
     if request is not None:
         request = evolve(request, instructions=begun.request.instructions if begun.request else None)
-    return evolve(brought, model=begun.model, instructions=begun.instructions, request=request) == begun
+    own = evolve(
+        brought, model=begun.model, budgets=begun.budgets, instructions=begun.instructions, request=request
+    )
+    return own == begun
 
 
 def forged(seen: Seen, operation: CommitCompaction) -> str | None:
@@ -155,18 +149,18 @@ def forged(seen: Seen, operation: CommitCompaction) -> str | None:
         return None
     if brought.first_kept == begun.first_kept and not _as_begun(brought, begun):
         return "another range, request or size than was begun"
-    if brought.model == begun.model:
+    if (brought.model, brought.budgets) == (begun.model, begun.budgets):
         return None if _as_begun(brought, begun) else "another place than was begun"
     return _disallowed(seen, brought)
 
 
 def _disallowed(seen: Seen, plan: Plan) -> str | None:
     """Whether a plan on another model than it was begun on has a place that this model's budget does not allow."""
-    branch = seen.before.end(plan.session)
+    branch = base_of(seen.before, plan.session, plan.purpose)
     if branch is None:
         return None
-    chosen = _brought(seen, plan, branch)
-    allowed = allowed_places(chosen, plan.model.tail_budget, seen.declaration.readings)
+    chosen = chosen_by(seen, plan, branch)
+    allowed = allowed_places(chosen, plan.budgets.tail, seen.declaration.readings)
     return None if chosen.place in allowed else f"the place before {plan.first_kept} for another budget"
 
 
@@ -209,6 +203,17 @@ def told(outcome: Outcome) -> str:
             return name_of(outcome)
 
 
+def attempt_of(outcome: Outcome) -> Outcome | None:
+    """What became of a compaction, whether it was for itself or for a request (TRG-8)."""
+    return outcome.attempt if isinstance(outcome, Sent | TooLarge) else outcome
+
+
+def committed_checkpoint(outcome: Outcome) -> NodeId | None:
+    """The checkpoint that an answer says is durable now."""
+    attempt = attempt_of(outcome)
+    return attempt.checkpoint if isinstance(attempt, Committed) else None
+
+
 def must_answer(seen: Seen, wanted: Outcome, because: str) -> Result:
     """The answer is the wanted one and no checkpoint was written."""
     outcome = shown_outcome(seen)
@@ -217,6 +222,8 @@ def must_answer(seen: Seen, wanted: Outcome, because: str) -> Result:
         return Violated(
             f"expected {told(wanted)}, because {because}; saw a checkpoint written", written[0].id
         )
+    if isinstance(wanted, Failed):
+        outcome = attempt_of(outcome) or outcome
     return holds_if(outcome == wanted, f"expected {told(wanted)}, because {because}; saw {told(outcome)}")
 
 
@@ -224,7 +231,17 @@ def must_answer(seen: Seen, wanted: Outcome, because: str) -> Result:
 
 
 def left_nothing(seen: Seen) -> Result:
-    """Nothing durable and no projection changed, for this process and, where one looked, for a fresh one."""
+    """Nothing durable and no projection changed, for this process and, where one looked, for a fresh one.
+
+    A request that fits without its compaction is sent all the same, so only the checkpoint may be asked for then.
+    """
+    if isinstance(seen.outcome, Sent):
+        written = new_checkpoints(seen)
+        return (
+            Violated("expected nothing of the compaction to remain, saw its checkpoint", written[0].id)
+            if written
+            else HOLDS
+        )
     change = any_change(seen)
     if change is not None:
         return Violated(f"expected nothing of the compaction to remain, saw that {change}")

@@ -10,11 +10,18 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from tailmark.declarations import AdvanceReading, Readings, TailReading
+from tailmark.declarations import (
+    AdvanceReading,
+    Field,
+    MeasureReading,
+    OversizedReading,
+    Readings,
+    TailReading,
+)
 from tailmark.identifiers import CallId, NodeId, PartId, SessionId, Tokens
-from tailmark.operations import BeginCompaction, CommitCompaction, Preview
-from tailmark.outcomes import Planned, Previewed
-from tailmark.plans import Checkpoint, Plan, Trigger
+from tailmark.operations import CommitCompaction
+from tailmark.outcomes import Previewed, begun_plan
+from tailmark.plans import Checkpoint, EditFor, Plan, Purpose, RetryFor, SendFor, Trigger
 from tailmark.rules.changes import added, is_checkpoint
 from tailmark.rules.scene import Mark, Scene, checkpoint_of, latest_checkpoint
 from tailmark.rules.verdicts import Seen
@@ -27,7 +34,8 @@ class Chosen:
     ``branch`` is the node that the checkpoint follows or would follow. ``previous`` is the latest checkpoint
     up to there. ``place`` and ``present`` are ``None`` if they name no place of the branch; without a previous
     checkpoint the present place is the root, 0. ``written`` is the new checkpoint, ``None`` for a plan.
-    ``scene`` is where the branch is read: before the step for a plan, after it for a checkpoint.
+    ``scene`` is where the branch is read: before the step for a plan, after it for a checkpoint. ``figure`` and ``covered`` are the ratio that its
+    costs are measured with. ``plan`` is the plan behind it, ``None`` where none can be seen.
     """
 
     scene: Scene
@@ -38,6 +46,23 @@ class Chosen:
     place: int | None
     present: int | None
     written: Mark | None
+    figure: Tokens
+    covered: Tokens
+    plan: Plan | None
+
+    def scaled(self, tokens: int) -> Tokens:
+        """An estimate in the measure of the budgets (OCC-15)."""
+        return scaled(tokens, self.figure, self.covered)
+
+    @property
+    def pressed(self) -> bool:
+        """Whether nobody asked for it: it is automatic or makes room for a request."""
+        return self.trigger is not Trigger.MANUAL
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether a draft follows the branch."""
+        return self.plan is not None and isinstance(self.plan.purpose, SendFor | EditFor)
 
     @property
     def node(self) -> NodeId:
@@ -101,23 +126,57 @@ def new_checkpoints(seen: Seen) -> tuple[Mark, ...]:
     return tuple(mark for mark in marks if mark is not None)
 
 
+def scaled(tokens: int, figure: int, covered: int) -> Tokens:
+    """An estimate times a ratio of at least 1, rounded up."""
+    return Tokens(-(-tokens * figure // covered) if 0 < covered < figure else tokens)
+
+
 def asked_plan(seen: Seen) -> Plan | None:
-    """The plan that a begin or a preview answered. Hidden where plans are."""
-    match seen.operation, seen.outcome:
-        case BeginCompaction() | Preview(), Planned(plan=plan) | Previewed(plan=plan):
-            return seen.plan(plan)
-        case _:
+    """The plan that a step began or previewed, whoever wanted it. Hidden where plans are."""
+    plan = seen.outcome.plan if isinstance(seen.outcome, Previewed) else begun_plan(seen.outcome)
+    return seen.plan(plan) if plan is not None else None
+
+
+def base_of(scene: Scene, session: SessionId, purpose: Purpose | None) -> Mark | None:
+    """The node that a compaction's checkpoint follows: the leaf, but in retry and edit (CHK-1)."""
+    end = scene.end(session)
+    match purpose:
+        case None | SendFor():
+            return end
+        case EditFor(target=target):
+            mark = scene.mark(target)
+            return mark.above if mark is not None else None
+        case RetryFor():
+            first: Mark | None = None
+            for mark in end.walk() if end is not None else ():
+                if mark.opens_turn:
+                    return first.above if first is not None else end
+                if mark.message is not None:
+                    first = mark
             return None
 
 
+def ratio_of(seen: Seen, figure: Tokens, covered: Tokens) -> tuple[Tokens, Tokens]:
+    """A ratio as the implementation's reading uses it."""
+    if (
+        seen.declaration.readings.measure is MeasureReading.PLAIN
+        or Field.OCCUPANCY in seen.declaration.hidden
+    ):
+        return Tokens(0), Tokens(0)
+    return figure, covered
+
+
 def _planned(seen: Seen) -> Chosen | None:
-    operation = seen.operation
-    if not isinstance(operation, BeginCompaction | Preview):
-        return None
     plan = asked_plan(seen)
-    branch = seen.before.end(operation.session)
-    if plan is None or branch is None:
+    if plan is None or not seen.before.knows_session(plan.session):
         return None
+    branch = base_of(seen.before, plan.session, plan.purpose)
+    return chosen_by(seen, plan, branch) if branch is not None else None
+
+
+def chosen_by(seen: Seen, plan: Plan, branch: Mark) -> Chosen:
+    """The place that a plan for a branch chooses, read before the step."""
+    figure, covered = ratio_of(seen, plan.occupancy.figure, plan.occupancy.covered)
     return Chosen(
         scene=seen.before,
         branch=branch,
@@ -127,6 +186,9 @@ def _planned(seen: Seen) -> Chosen | None:
         place=place_of(branch, plan.first_kept),
         present=present_place(seen.before, branch),
         written=None,
+        figure=figure,
+        covered=covered,
+        plan=plan,
     )
 
 
@@ -142,6 +204,7 @@ def chosen_places(seen: Seen) -> tuple[Chosen, ...]:
         content = written.stored.content
         branch = written.above
         if branch is not None and isinstance(content, Checkpoint):
+            figure, covered = ratio_of(seen, content.figure, content.covered)
             found.append(
                 Chosen(
                     scene=seen.after,
@@ -152,9 +215,19 @@ def chosen_places(seen: Seen) -> tuple[Chosen, ...]:
                     place=place_of(branch, content.first_kept),
                     present=present_place(seen.after, branch),
                     written=written,
+                    figure=figure,
+                    covered=covered,
+                    plan=_brought(seen),
                 )
             )
     return tuple(found)
+
+
+def _brought(seen: Seen) -> Plan | None:
+    """The plan that a commit brings, where plans can be seen."""
+    if not isinstance(seen.operation, CommitCompaction) or Field.PLAN in seen.declaration.hidden:
+        return None
+    return plan_behind(seen)
 
 
 def plan_behind(seen: Seen) -> Plan | None:
@@ -196,8 +269,8 @@ def cost_of(scene: Scene, marks: tuple[Mark, ...]) -> Tokens:
 
 
 def tail_cost(chosen: Chosen, place: int) -> Tokens:
-    """What the messages behind a place cost."""
-    return cost_of(chosen.scene, between(chosen.branch, place, chosen.branch.messages))
+    """What the messages behind a place cost, in the measure of the budgets."""
+    return chosen.scaled(cost_of(chosen.scene, between(chosen.branch, place, chosen.branch.messages)))
 
 
 def tail_costs(chosen: Chosen) -> Mapping[int, Tokens]:
@@ -206,15 +279,15 @@ def tail_costs(chosen: Chosen) -> Mapping[int, Tokens]:
     costs = {chosen.branch.messages: Tokens(0)}
     for mark in reversed(between(chosen.branch, chosen.present or 0, chosen.branch.messages)):
         total += chosen.scene.estimate(mark.id)
-        costs[mark.messages - 1] = Tokens(total)
+        costs[mark.messages - 1] = chosen.scaled(total)
     return costs
 
 
 def candidates(chosen: Chosen) -> tuple[int, ...]:
-    """The places that a manual compaction may choose, oldest first.
+    """The places that a compaction may choose, oldest first.
 
     They are those before the turn openers at or after the present place, without a previous checkpoint all but
-    the first of the branch (BND-8), and the present place of a checkpoint in any case.
+    the first of the branch (BND-8). A manual compaction may stay at the present place of a checkpoint; the others must advance.
     """
     if chosen.present is None:
         return ()
@@ -223,28 +296,97 @@ def candidates(chosen: Chosen) -> tuple[int, ...]:
         for mark in between(chosen.branch, chosen.present, chosen.branch.messages)
         if mark.opens_turn and (chosen.previous is not None or mark.turns > 1)
     ]
+    others = [place for place in places if place != chosen.present]
+    if chosen.pressed:
+        return tuple(others)
+    if chosen.branch.message is None:
+        return (chosen.present,)  # nothing new behind the checkpoint: only a refresh
     if chosen.previous is not None and chosen.present < chosen.branch.messages:
-        places = [chosen.present, *(place for place in places if place != chosen.present)]
+        return (chosen.present, *others)
     return tuple(places)
 
 
+def request_size(chosen: Chosen, place: int) -> int | None:
+    """What a request with the tail behind a place may come to: a whole summary budget, overhead, tail and draft (BND-3, BND-5)."""
+    plan = chosen.plan
+    if plan is None or plan.budgets.window == 0:
+        return None
+    tail = cost_of(chosen.scene, between(chosen.branch, place, chosen.branch.messages))
+    return plan.budgets.summary + chosen.scaled(plan.budgets.overhead + tail + plan.draft)
+
+
+def keeps_request(chosen: Chosen, place: int) -> bool:
+    """Whether such a request stays below the limit of its trigger: at most the safe limit, for an automatic compaction below the threshold."""
+    size = request_size(chosen, place)
+    if size is None or chosen.plan is None:
+        return True
+    budgets = chosen.plan.budgets
+    return size < budgets.threshold if chosen.trigger is Trigger.AUTOMATIC else size <= budgets.safe
+
+
+def fits(chosen: Chosen, place: int, costs: Mapping[int, Tokens], budget: Tokens | None) -> bool:
+    """Whether the tail behind a place fits the tail budget; in preflight it gives way to the draft as well (BND-3)."""
+    if budget is not None and costs[place] > budget:
+        return False
+    return chosen.trigger is not Trigger.PREFLIGHT or keeps_request(chosen, place)
+
+
+def fitting_places(chosen: Chosen, budget: Tokens | None) -> tuple[int, ...]:
+    """The candidates whose tail fits."""
+    costs = tail_costs(chosen)
+    return tuple(place for place in candidates(chosen) if fits(chosen, place, costs, budget))
+
+
+def summary_too_long(chosen: Chosen) -> bool:
+    """Whether the present summary alone exceeds the summary budget (TRG-10)."""
+    plan = chosen.plan
+    if plan is None or plan.budgets.window == 0 or chosen.previous is None:
+        return False
+    return chosen.scaled(chosen.scene.estimate(chosen.previous.id)) > plan.budgets.summary
+
+
 def allowed_places(chosen: Chosen, budget: Tokens | None, readings: Readings) -> tuple[int, ...]:
-    """Every place that the clauses of level MUST leave to a manual compaction of the branch under a tail budget."""
+    """Every place that the clauses of level MUST leave to a compaction of the branch under a tail budget."""
+    end = chosen.branch.messages
     if readings.tail is TailReading.KEEPS_NOTHING:
-        return (chosen.branch.messages,)
-    places = candidates(chosen)
-    if budget is None:
-        fitting = places
-        whole_fits = True
-    else:
-        costs = tail_costs(chosen)
-        fitting = tuple(place for place in places if costs[place] <= budget)
-        whole_fits = costs.get(chosen.present or 0, Tokens(0)) <= budget
+        return (end,)
+    fitting = fitting_places(chosen, budget)
+    if chosen.pressed:
+        return _allowed_to_pressed(chosen, readings, fitting)
     if not fitting:
-        return places[-1:]
+        return candidates(chosen)[-1:]
+    costs = tail_costs(chosen)
+    whole_fits = budget is None or costs.get(chosen.present or 0, Tokens(0)) <= budget
     if chosen.previous is None or not whole_fits:
         return fitting
-    return places[-1:] if readings.advance is AdvanceReading.TO_LAST_TURN else places[:1]
+    return candidates(chosen)[-1:] if readings.advance is AdvanceReading.TO_LAST_TURN else fitting[:1]
+
+
+def _allowed_to_pressed(chosen: Chosen, readings: Readings, fitting: tuple[int, ...]) -> tuple[int, ...]:
+    preflight = chosen.trigger is Trigger.PREFLIGHT
+    refreshes = (
+        (chosen.present,) if preflight and chosen.present is not None and summary_too_long(chosen) else ()
+    )
+    if fitting:
+        return (*refreshes, *fitting)
+    kept = kept_last_turn(chosen, readings)
+    if kept is not None:
+        return (*refreshes, kept)
+    opens = chosen.has_draft if preflight else readings.oversized is OversizedReading.OPEN
+    if opens and chosen.present is not None and chosen.present < chosen.branch.messages:
+        return (*refreshes, chosen.branch.messages)
+    return refreshes
+
+
+def kept_last_turn(chosen: Chosen, readings: Readings) -> int | None:
+    """The place before the last turn, where a compaction that nobody asked for keeps that turn although it exceeds the budget (BND-5)."""
+    places = candidates(chosen)
+    if not places:
+        return None
+    if chosen.trigger is Trigger.PREFLIGHT and not chosen.has_draft:
+        return places[-1]  # the question of a retry stays whole
+    keeps = readings.oversized is OversizedReading.KEEP_IF_FITS
+    return places[-1] if keeps and keeps_request(chosen, places[-1]) else None
 
 
 def calls_apart(chosen: Chosen) -> tuple[CallId, ...]:
@@ -274,6 +416,19 @@ def _settled_behind(mark: Mark, still_open: frozenset[tuple[NodeId, PartId]]) ->
     return tuple(
         known.call for known in mark.above.open_calls if (known.message, known.part) not in still_open
     )
+
+
+def leads_to(seen: Seen, checkpoint: NodeId) -> tuple[SessionId, ...]:
+    """The sessions whose leaf is a new checkpoint, or the message of the request that it was made for, right behind it."""
+    found = []
+    for view in seen.change.sessions:
+        leaf = seen.after.node(view.leaf) if view.leaf is not None else None
+        if leaf is None:
+            continue
+        behind = leaf.parent == checkpoint and seen.before.node(leaf.content.id) is None
+        if leaf.content.id == checkpoint or behind:
+            found.append(view.session)
+    return tuple(found)
 
 
 def changed_running(seen: Seen, session: SessionId) -> bool:

@@ -20,7 +20,7 @@ from tailmark.operations import (
     StartAnswer,
     Undo,
 )
-from tailmark.outcomes import Done, Noop, NoopReason, Planned, Previewed, RefusalCode
+from tailmark.outcomes import Done, Noop, NoopReason, Planned, Previewed, RefusalCode, TooLarge
 from tailmark.rules.answers import SKIPPED, applicable, decided
 from tailmark.rules.changes import (
     added,
@@ -214,6 +214,8 @@ def _running_after(seen: Seen, session: SessionId, was: RunningAnswer | None) ->
             return RunningAnswer(follows=leaf) if leaf is not None else None
         case EndAnswer(session=ended) if ended == session and isinstance(seen.outcome, Done):
             return None
+        case NextRequest(session=asked) if asked == session and isinstance(seen.outcome, TooLarge):
+            return None  # TRG-15: the answer is over
         case _:
             return was
 

@@ -12,6 +12,7 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    InflictDamage,
     Load,
     NextRequest,
     Operation,
@@ -19,8 +20,10 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
@@ -34,12 +37,15 @@ from tailmark.outcomes import (
     Previewed,
     RefusalCode,
     Refused,
+    Sent,
     Skipped,
     Stale,
 )
+from tailmark.plans import EditFor, Plan, Purpose, RetryFor, SendFor, Trigger
 from tailmark.rules.answers import (
     CANCELLED,
     SKIPPED,
+    TOO_LARGE,
     WHY,
     applicable,
     decided,
@@ -65,7 +71,7 @@ _BEFORE_PLAN = (_UNKNOWN_SESSION, CANCELLED, STALE, SKIPPED, _SPENT)
 
 
 def out_1(seen: Seen) -> Result:
-    """Every outcome but done and committed leaves durable state and every projection as they were."""
+    """Every outcome but done, sent and committed leaves durable state and every projection as they were."""
     if was_done(seen):
         return None
     outcome = shown_outcome(seen)
@@ -129,8 +135,10 @@ _SAVING = _answers(
         RefusalCode.INVALID_MESSAGE,
         RefusalCode.CALL_ID,
         RefusalCode.NOT_OPEN,
+        RefusalCode.NOT_A_USER_MESSAGE,
     ),
 )
+_REQUESTING = ("sent", "planned", STALE, TOO_LARGE)
 _PLANNING = (SKIPPED, *_noops(NoopReason.CHECKPOINT_IS_LEAF, NoopReason.TOO_FEW_TURNS))
 _PLANNING_CODES = (RefusalCode.TRIGGER, RefusalCode.KNOWN_ID)
 
@@ -141,25 +149,32 @@ _LISTED: Mapping[type[Operation], frozenset[str]] = {
         "done", codes=(RefusalCode.UNKNOWN_NODE, RefusalCode.NOT_OPEN, RefusalCode.INVALID_MESSAGE)
     ),
     Abandon: _answers("done", STALE),
-    StartAnswer: _answers("done", STALE, codes=(RefusalCode.UNSTABLE, RefusalCode.NO_QUESTION)),
-    NextRequest: _answers("done", codes=(RefusalCode.NO_ANSWER, RefusalCode.UNSTABLE)),
+    StartAnswer: _answers("done", STALE, TOO_LARGE, codes=(RefusalCode.UNSTABLE, RefusalCode.NO_QUESTION)),
+    NextRequest: _answers("done", TOO_LARGE, codes=(RefusalCode.NO_ANSWER, RefusalCode.UNSTABLE)),
     EndAnswer: _answers("done", codes=(RefusalCode.NO_ANSWER,)),
     BeginCompaction: _answers("planned", *_PLANNING, codes=_PLANNING_CODES),
     Preview: _answers("previewed", *_PLANNING, codes=_PLANNING_CODES),
     CommitCompaction: _answers(
         "committed",
+        "sent",
+        TOO_LARGE,
         "more",
         CANCELLED,
         STALE,
         SKIPPED,
         *(f"failed({reason})" for reason in FailureReason),
-        codes=(RefusalCode.SPENT, RefusalCode.PLAN),
+        codes=(RefusalCode.SPENT, RefusalCode.PLAN, RefusalCode.KNOWN_ID),
     ),
     CancelCompaction: _answers(CANCELLED, *_noops(NoopReason.NO_SUCH_PLAN)),
-    Retry: _answers("done", STALE, codes=(RefusalCode.UNSTABLE, RefusalCode.NO_QUESTION)),
-    Edit: _answers(
+    Send: _answers(
         "done",
-        STALE,
+        *_REQUESTING,
+        SKIPPED,
+        codes=(RefusalCode.KNOWN_ID, RefusalCode.NOT_A_USER_MESSAGE, RefusalCode.INVALID_MESSAGE),
+    ),
+    Retry: _answers(*_REQUESTING, codes=(RefusalCode.UNSTABLE, RefusalCode.NO_QUESTION)),
+    Edit: _answers(
+        *_REQUESTING,
         codes=(
             RefusalCode.UNSTABLE,
             RefusalCode.UNKNOWN_NODE,
@@ -179,10 +194,12 @@ _LISTED: Mapping[type[Operation], frozenset[str]] = {
         ),
     ),
     Undo: _answers("done", STALE, codes=(RefusalCode.UNSTABLE, RefusalCode.NOT_A_CHECKPOINT)),
-    SetModel: _answers("done"),
+    SetModel: _answers("done", codes=(RefusalCode.SETTINGS,)),
+    SetSettings: _answers("done", codes=(RefusalCode.SETTINGS,)),
     SetMetadata: _answers("done"),
     Load: _answers("done"),
     Restart: frozenset({"done"}),
+    InflictDamage: _answers("done", codes=(RefusalCode.UNKNOWN_NODE,)),
 }
 
 
@@ -201,7 +218,7 @@ def out_5(seen: Seen) -> Result:
         return None
     outcome = shown_outcome(seen)
     match outcome:
-        case Done():
+        case Done() | Sent():
             return _true_done(seen, session, outcome)
         case Committed(checkpoint=checkpoint):
             stored = [node.content.id for node in added(seen) if is_checkpoint(node)]
@@ -228,6 +245,8 @@ def out_5(seen: Seen) -> Result:
         case Planned(plan=shown) | Previewed(plan=shown):
             plan = seen.plan(shown)
             asked = seen.operation
+            if isinstance(asked, Send | Retry | Edit):
+                return _for_the_request(plan, asked)
             if not isinstance(asked, BeginCompaction | Preview):
                 return None
             if (plan.session, plan.id) != (asked.session, asked.plan):
@@ -241,19 +260,31 @@ def out_5(seen: Seen) -> Result:
             return None
 
 
+def _for_the_request(plan: Plan, asked: Send | Retry | Edit) -> Result:
+    wanted: Purpose = RetryFor()
+    if isinstance(asked, Send):
+        wanted = SendFor(message=asked.message)
+    elif isinstance(asked, Edit):
+        wanted = EditFor(target=asked.target, message=asked.message)
+    right = plan.session == asked.session and plan.trigger is Trigger.PREFLIGHT and plan.purpose == wanted
+    return HOLDS if right else Violated("expected the plan to be for the request that was made; saw another")
+
+
 def _run(running: bool) -> str:
     return "a running answer" if running else "no running answer"
 
 
-def _true_done(seen: Seen, session: SessionId, outcome: Done) -> Result:
+def _true_done(seen: Seen, session: SessionId, outcome: Done | Sent) -> Result:
     stored = tuple(node.content.id for node in added(seen))
     chain = added_chain(seen, seen.after.leaf(session))
     # Nodes that are not behind the leaf have no order of their own.
     right = outcome.written == chain if len(chain) == len(stored) else set(outcome.written) == set(stored)
     if not right or len(outcome.written) != len(stored):
         return Violated(f"expected {listed(chain or stored)} named as written; saw {listed(outcome.written)}")
-    if outcome.left and not isinstance(seen.operation, Retry | Edit):
+    purpose = seen.operation.plan.purpose if isinstance(seen.operation, CommitCompaction) else None
+    may_leave = isinstance(seen.operation, Retry | Edit) or isinstance(purpose, RetryFor | EditFor)
+    if outcome.left and not may_leave:
         return Violated(f"expected no message to be named as left; saw {listed(outcome.left)}")
-    if outcome.abandoned and not isinstance(seen.operation, Abandon | EndAnswer):
+    if outcome.abandoned and not isinstance(seen.operation, Abandon | EndAnswer | Send):
         return Violated(f"expected no call to be named as abandoned; saw {listed(outcome.abandoned)}")
     return HOLDS if stored else None

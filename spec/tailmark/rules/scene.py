@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
-from tailmark.budgets import Model
+from tailmark.budgets import Budgets, Model, Occupancy, Settings
+from tailmark.damage import Damage
 from tailmark.declarations import Field
 from tailmark.identifiers import CallId, NodeId, PartId, Revision, SessionId, Tokens
 from tailmark.json_form import JsonFormError, digest
@@ -200,6 +201,10 @@ class Scene:
         """What all sessions show, hidden fields included: for whoever builds another state from this one, not for predicates."""
         return tuple(self._sessions.values())
 
+    def view(self, session: SessionId) -> SessionView:
+        """What a session shows, hidden fields included: for whoever remembers or rebuilds a state, not for predicates."""
+        return self._sessions[session]
+
     def sessions(self) -> tuple[SessionId, ...]:
         """All sessions."""
         return tuple(self._sessions)
@@ -247,6 +252,36 @@ class Scene:
         """The session's model."""
         self._show(Field.MODEL)
         return self._sessions[session].model
+
+    def settings(self, session: SessionId) -> Settings:
+        """The session's settings."""
+        self._show(Field.SETTINGS)
+        return self._sessions[session].settings
+
+    def budgets(self, session: SessionId) -> Budgets:
+        """The budgets that follow from the session's model and settings."""
+        self._show(Field.BUDGETS)
+        return self._sessions[session].budgets
+
+    def occupancy(self, session: SessionId) -> Occupancy:
+        """How full the window is with the session's projection."""
+        self._show(Field.OCCUPANCY)
+        return self._sessions[session].occupancy
+
+    def read_only(self, session: SessionId) -> bool:
+        """Whether nothing may be written to the session."""
+        self._show(Field.DAMAGE)
+        return self._sessions[session].read_only
+
+    def damage(self, session: SessionId) -> tuple[Damage, ...]:
+        """What is said to be wrong with the session's branch."""
+        self._show(Field.DAMAGE)
+        return self._sessions[session].damage
+
+    def is_damaged(self, session: SessionId) -> bool:
+        """Whether a session shows damage, for clauses that speak of sound histories only."""
+        view = self._sessions.get(session)
+        return view is not None and view.read_only
 
     def metadata(self, session: SessionId) -> Mapping[str, str]:
         """The session's metadata."""

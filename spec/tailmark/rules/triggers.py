@@ -22,7 +22,7 @@ from tailmark.outcomes import (
     Stale,
 )
 from tailmark.plans import Plan, Trigger
-from tailmark.rules.answers import is_about_the_store, name_of
+from tailmark.rules.answers import has_long_summary, is_about_the_store, name_of
 from tailmark.rules.changes import any_change, shown_outcome
 from tailmark.rules.compactions import (
     Chosen,
@@ -83,7 +83,7 @@ def trg_1(seen: Seen) -> Result:
     branch = seen.before.end(asks.session) if asks is not None else None
     if asks is None or branch is None or not (_two_turns(branch) or _new_behind_checkpoint(branch)):
         return None
-    budget = seen.before.model(asks.session).tail_budget
+    budget = seen.before.budgets(asks.session).tail
     if budget is not None:
         tail = seen.before.tail(asks.session)
         if sum(seen.before.estimate(mark.id) for mark in tail) > budget:
@@ -126,6 +126,8 @@ def trg_3(seen: Seen) -> Result:
         return None
     branch = seen.before.end(asks.session)
     if branch is not None and branch.message is None:
+        if has_long_summary(seen, asks.session):
+            return None  # TRG-10A
         reason = NoopReason.CHECKPOINT_IS_LEAF
     elif branch is None or (latest_checkpoint(branch) is None and branch.turns < 2):
         reason = NoopReason.TOO_FEW_TURNS
@@ -167,7 +169,7 @@ def _advance(seen: Seen, plan: Plan, chosen: Chosen) -> Result:
             f"expected the place at the end, saw it before {chosen.first_kept}",
             chosen.node,
         )
-    budget = plan.model.tail_budget
+    budget = plan.budgets.tail
     if budget is not None and tail_cost(chosen, chosen.present) > budget:
         if allowed[-1] > chosen.present:
             return holds_if(

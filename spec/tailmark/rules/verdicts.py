@@ -10,6 +10,7 @@ from tailmark.identifiers import NodeId, PlanId, SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
 from tailmark.plans import Plan
+from tailmark.rules.memory import KnownPlan, Memory
 from tailmark.rules.scene import HiddenFieldError, Scene
 from tailmark.views import Change
 
@@ -32,23 +33,11 @@ Result: TypeAlias = Holds | Violated | None
 """``None``: the clause does not apply to this step, or could not have been broken by it."""
 
 
-@frozen(kw_only=True)
-class KnownPlan:
-    """A plan that was answered, as far as the steps so far tell.
-
-    ``ended`` says that it had its answer (any answer to its commit but `More`) or was cancelled.
-    """
-
-    plan: Plan
-    cancelled: bool = False
-    ended: bool = False
-
-
 @frozen(kw_only=True, eq=False, repr=False)
 class Seen:
     """One step as a predicate sees it: the states before and after, what was asked and answered, and what earlier steps began.
 
-    ``plans`` are those of this process on their sessions, before the step; a restart forgets them.
+    ``memory`` is what the steps before this one showed.
     """
 
     declaration: Declaration
@@ -57,7 +46,7 @@ class Seen:
     before: Scene
     after: Scene
     change: Change
-    plans: Mapping[tuple[SessionId, PlanId], KnownPlan]
+    memory: Memory
     fresh_change: Change | None
 
     @property
@@ -72,6 +61,11 @@ class Seen:
         if Field.PLAN in self.declaration.hidden:
             raise HiddenFieldError(Field.PLAN)
         return plan
+
+    @property
+    def plans(self) -> Mapping[tuple[SessionId, PlanId], KnownPlan]:
+        """The plans of this process on their sessions, before the step; a restart forgets them."""
+        return self.memory.plans
 
     def known_plan(self, session: SessionId, plan: PlanId) -> KnownPlan | None:
         """What is known of a plan of this process."""

@@ -1,0 +1,1 @@
+"""Predicates of the chapter on capacity."""
