@@ -77,7 +77,8 @@ class Observation:
 
 @frozen(kw_only=True)
 class Change:
-    """What differs from the observation before: new or changed sessions and nodes, and those that are gone. ``store`` is the new digest as it is."""
+    """What differs from the observation before: new or changed sessions and nodes, and those that are gone. ``store`` is the new digest, ``None`` if
+    it is the same."""
 
     sessions: tuple[SessionView, ...] = ()
     nodes: tuple[StoredNode, ...] = ()
@@ -105,5 +106,5 @@ def difference(before: Observation, after: Observation) -> Change:
         nodes=nodes,
         sessions_gone=tuple(old_sessions),
         nodes_gone=tuple(old_nodes),
-        store=after.store,
+        store=after.store if after.store != before.store else None,
     )

@@ -27,12 +27,11 @@ from tailmark.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Usage,
-    UsageScope,
 )
 from tailmark.plans import FinishReason, SummariserReply, SummaryAnswer, SummaryFailure
 from tailmark.rules.scene import OpenAt
 from tailmark_conformance.explorers.known import Known, chance, pick
+from tailmark_conformance.explorers.usages import reported
 
 OVERSIZED = 2400
 """Characters of a text that alone is far above every budget of `MODELS` but the largest."""
@@ -197,24 +196,14 @@ def assistant_message(
             results.append(result(random, id_, preliminary=True, part=f"partial-{id_}"))
     random.shuffle(results)
     parts.extend(results)
+    told = reported(known, random, session) if chance(random, 0.3) else None
     return Message(
         id=NodeId(known.name("A")),
         role=Role.ASSISTANT,
         parts=tuple(parts),
         end=random.choice((None, *AnswerEnd)) if chance(random, 0.15) else None,
-        built_on=known.scene.leaf(session) if chance(random, 0.15) else None,
-        usage=_usage(random) if chance(random, 0.1) else None,
-    )
-
-
-def _usage(random: Random) -> Usage:
-    return Usage(
-        input=Tokens(random.randint(1, 5000)),
-        cached=Tokens(random.randint(0, 1)),
-        output=Tokens(random.randint(0, 900)),
-        scope=random.choice(tuple(UsageScope)),
-        model=ModelName("model-1"),
-        ended_normally=chance(random, 0.9),
+        built_on=told.built_on if told is not None else None,
+        usage=told.usage if told is not None else None,
     )
 
 

@@ -7,7 +7,7 @@ from attrs import evolve
 
 from tailmark.identifiers import NodeId, PlanId, Revision, SessionId, Tokens
 from tailmark.messages import Message, Role
-from tailmark.plans import Plan, SummaryRequest, Trigger
+from tailmark.plans import Plan, RetryFor, SummaryRequest, Trigger
 from tailmark_conformance.explorers import contents
 from tailmark_conformance.explorers.known import Known, chance
 
@@ -25,6 +25,10 @@ FORGED_FIELDS: tuple[str, ...] = (
     "excluded",
     "refresh",
     "model",
+    "budgets",
+    "occupancy",
+    "purpose",
+    "draft",
     "instructions",
     "request",
     "tokens_before",
@@ -69,6 +73,14 @@ def forge(known: Known, random: Random, plan: Plan, name: str) -> Plan:
             return evolve(plan, refresh=not plan.refresh)
         case "model":
             return evolve(plan, model=evolve(contents.model(random), name=plan.model.name))
+        case "budgets":
+            return evolve(plan, budgets=evolve(plan.budgets, tail=Tokens(random.choice((1, 30, 10_000)) + 1)))
+        case "occupancy":
+            return evolve(plan, occupancy=evolve(plan.occupancy, tokens=Tokens(plan.occupancy.tokens + 1)))
+        case "purpose":
+            return evolve(plan, purpose=RetryFor() if plan.purpose is None else None)
+        case "draft":
+            return evolve(plan, draft=Tokens(plan.draft + 1))
         case "instructions":
             return evolve(plan, instructions="forged")
         case "request":

@@ -39,6 +39,15 @@ from tailmark_conformance.explorers.fragments_compactions import (
     undone,
     unusable,
 )
+from tailmark_conformance.explorers.fragments_requests import (
+    automatic,
+    conversation,
+    dead_calls,
+    filled_request,
+    late_results,
+    smaller_model,
+    undone_then_asked,
+)
 from tailmark_conformance.explorers.fragments_turns import (
     answer,
     calm,
@@ -184,5 +193,12 @@ FRAGMENTS: Mapping[str, tuple[Fragment, int]] = {
     "way_back": (way_back, 2),
     "fork_of_running": (fork_of_running, 1),
     "saved": (saved, 3),
+    "conversation": (conversation, 8),
+    "automatic": (automatic, 6),
+    "filled_request": (filled_request, 8),
+    "smaller_model": (smaller_model, 5),
+    "undone_then_asked": (undone_then_asked, 3),
+    "dead_calls": (dead_calls, 4),
+    "late_results": (late_results, 4),
 }
 """Every fragment by its name, and how often it is chosen beside the others."""

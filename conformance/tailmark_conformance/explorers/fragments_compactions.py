@@ -17,7 +17,7 @@ from tailmark.operations import (
     StartAnswer,
     Undo,
 )
-from tailmark.outcomes import Planned
+from tailmark.outcomes import begun_plan
 from tailmark.plans import Plan
 from tailmark_conformance.explorers import contents, strategies
 from tailmark_conformance.explorers.forging import FORGED_FIELDS, forge, with_present_state
@@ -36,7 +36,7 @@ def begin(known: Known, random: Random, session: SessionId) -> Operation:
 
 def answered_plan(known: Known) -> Plan | None:
     """The plan that was just answered."""
-    return known.outcome.plan if isinstance(known.outcome, Planned) else None
+    return begun_plan(known.outcome) if known.outcome is not None else None
 
 
 def prepared(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:

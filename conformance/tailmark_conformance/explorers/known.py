@@ -76,6 +76,9 @@ class Known:
             begun.state = PlanState.LOST
 
     def _take(self, change: Change) -> None:
+        gone = frozenset(change.nodes_gone)
+        if gone:
+            self.nodes = [node for node in self.nodes if node not in gone]
         for node in change.nodes:
             if self.scene.node(node.content.id) is None:
                 self.nodes.append(node.content.id)

@@ -20,6 +20,7 @@ from tailmark.views import Change
 from tailmark_conformance.explorers import contents, witnesses
 from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError, fault_of
 from tailmark_conformance.explorers.known import Known, chance
+from tailmark_conformance.explorers.requests import inflict_damage
 from tailmark_conformance.explorers.scripts import Script, entries_of, operation_of
 from tailmark_conformance.explorers.walks import Walk
 from tailmark_conformance.recording import Recorder
@@ -269,11 +270,20 @@ def walk(
     offers = frozenset(subject.declaration.capabilities)
     model, settings = contents.sizes(random, offers)
 
+    # Little more can be seen of a history once it is damaged, so that comes late.
+    sound = steps * 4 // 5 if Capability.DURABILITY in offers and chance(random, 0.12) else steps
+
     def source(known: Known) -> Iterator[Operation]:
         path = Walk(known, random, first)
         # What is not declared is not asked. A walk may have little else to draw, so draws are bounded.
         drawn = (path.next() for _ in range(10 * steps))
-        yield from islice((one for one in drawn if needs(one) in offers), steps)
+        fitting = (one for one in drawn if needs(one) in offers)
+        yield from islice(fitting, sound)
+        for _ in range(2):
+            damage = inflict_damage(known, random, known.session(random)) if sound < steps else None
+            if damage is not None:
+                yield damage
+            yield from islice(fitting, (steps - sound) // 2)
 
     return run(
         subject,

@@ -34,7 +34,6 @@ from tailmark.operations import (
     Restart,
     Retry,
     SetMetadata,
-    SetModel,
     Settle,
     StartAnswer,
     Undo,
@@ -56,6 +55,12 @@ from tailmark_conformance.explorers.appends import (
 )
 from tailmark_conformance.explorers.forging import FORGED_FIELDS, forge
 from tailmark_conformance.explorers.known import Known, PlanState, chance, pick
+from tailmark_conformance.explorers.requests import (
+    send,
+    send_wrongly,
+    set_model,
+    set_settings,
+)
 from tailmark_conformance.explorers.saves import save
 
 # Calls and answers -----------------------------------------------------------------------------------
@@ -297,11 +302,6 @@ def undo(known: Known, random: Random, session: SessionId) -> Operation | None:
 # What no branch sees ---------------------------------------------------------------------------------
 
 
-def set_model(known: Known, random: Random, session: SessionId) -> Operation | None:  # noqa: ARG001
-    """Another model, with another tail budget."""
-    return SetModel(session=session, model=contents.model(random))
-
-
 def set_metadata(known: Known, random: Random, session: SessionId) -> Operation | None:  # noqa: ARG001
     """A title or a label."""
     return SetMetadata(
@@ -361,7 +361,10 @@ BUILDERS: Mapping[str, tuple[Builder, int]] = {
     "fork": (fork, 4),
     "fork_wrongly": (fork_wrongly, 2),
     "undo": (undo, 5),
-    "set_model": (set_model, 2),
+    "send": (send, 8),
+    "send_wrongly": (send_wrongly, 2),
+    "set_settings": (set_settings, 3),
+    "set_model": (set_model, 3),
     "set_metadata": (set_metadata, 2),
     "load": (load, 1),
     "restart": (restart, 2),

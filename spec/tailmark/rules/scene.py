@@ -163,9 +163,11 @@ class Scene:
     _later: set[NodeId] = field(factory=set)
     # What was computed once of a content, and that content.
     _digests: dict[NodeId, tuple[Node, str]] = field(factory=dict)
+    _store: str | None = None
 
     def after(self, change: Change) -> "Scene":
         """The state that a change leads to. This state stays as it is."""
+        store = change.store or self._store
         sessions: Mapping[SessionId, SessionView] = self._sessions
         if change.sessions or change.sessions_gone:
             table = {**sessions, **{view.session: view for view in change.sessions}}
@@ -173,19 +175,19 @@ class Scene:
                 table.pop(session, None)
             sessions = table
         if not change.nodes and not change.nodes_gone:
-            return Scene(self._nodes, sessions, self._marks, self._hidden, self._later, self._digests)
+            return Scene(self._nodes, sessions, self._marks, self._hidden, self._later, self._digests, store)
         if change.nodes_gone or self._later or any(node.content.id in self._nodes for node in change.nodes):
             # A known node differs: nothing remembered of its descendants holds any more.
             nodes = {id_: node for id_, node in self._nodes.items() if id_ not in self._later}
             for gone in change.nodes_gone:
                 nodes.pop(gone, None)
             nodes.update((node.content.id, node) for node in change.nodes)
-            return Scene(nodes, sessions, {}, self._hidden, digests=self._digests)
+            return Scene(nodes, sessions, {}, self._hidden, digests=self._digests, store=store)
         # Only new nodes: both states share the table, and this one does not look at what came later.
         for node in change.nodes:
             self._nodes[node.content.id] = node
             self._later.add(node.content.id)
-        return Scene(self._nodes, sessions, self._marks, self._hidden, digests=self._digests)
+        return Scene(self._nodes, sessions, self._marks, self._hidden, digests=self._digests, store=store)
 
     def _show(self, wanted: Field) -> None:
         if wanted in self._hidden:
@@ -204,6 +206,10 @@ class Scene:
     def view(self, session: SessionId) -> SessionView:
         """What a session shows, hidden fields included: for whoever remembers or rebuilds a state, not for predicates."""
         return self._sessions[session]
+
+    def store(self) -> str | None:
+        """The digest of the durable bytes as it was shown last; ``None`` while nobody looked."""
+        return self._store
 
     def sessions(self) -> tuple[SessionId, ...]:
         """All sessions."""

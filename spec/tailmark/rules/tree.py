@@ -14,6 +14,7 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
     Settle,
@@ -21,7 +22,7 @@ from tailmark.operations import (
     Undo,
 )
 from tailmark.outcomes import Committed, Done, RefusalCode
-from tailmark.plans import Checkpoint
+from tailmark.plans import Checkpoint, EditFor, SendFor
 from tailmark.rules.answers import applicable, decided, is_about_the_store, is_success, name_of
 from tailmark.rules.changes import (
     added,
@@ -117,15 +118,24 @@ def _was_asked_for(seen: Seen, stored: StoredNode) -> bool:
     match seen.operation:
         case Append(message=message) | Edit(message=message):
             return node == message.id
+        case Send(message=message):
+            # Abandoned results may go into `tool` messages of their own.
+            return node == message.id or _is_tool_message(stored)
         case Save(path=path):
             # A checkpoint in the path is TREE-7's to judge.
             return any(entry.id == node for entry in path)
-        case CommitCompaction():
-            return is_checkpoint(stored)
+        case CommitCompaction(plan=plan):
+            purpose = plan.purpose
+            asked = isinstance(purpose, SendFor | EditFor) and node == purpose.message.id
+            return asked or is_checkpoint(stored)
         case Abandon() | EndAnswer():
-            return isinstance(stored.content, Message) and stored.content.role is Role.TOOL
+            return _is_tool_message(stored)
         case _:
             return False
+
+
+def _is_tool_message(node: StoredNode) -> bool:
+    return isinstance(node.content, Message) and node.content.role is Role.TOOL
 
 
 def tree_3(seen: Seen) -> Result:
@@ -239,7 +249,7 @@ def _may_settle(seen: Seen, content: Message) -> bool:
             return any(entry == content for entry in path)
         case Settle(message=node):
             return node == content.id
-        case Abandon() | EndAnswer():
+        case Abandon() | EndAnswer() | Send():
             return True
         case _:
             return False

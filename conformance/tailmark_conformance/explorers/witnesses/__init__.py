@@ -15,6 +15,7 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    InflictDamage,
     Operation,
     Restart,
     Retry,
@@ -28,8 +29,9 @@ from tailmark_conformance.explorers.forging import FORGED_FIELDS
 from tailmark_conformance.explorers.known import Known
 from tailmark_conformance.explorers.witnesses import answers, branching, calls, compactions, saving
 from tailmark_conformance.explorers.witnesses.moments import Kinds, Moment, Witness
+from tailmark_conformance.explorers.witnesses.requests import REQUESTS
 
-_ANY: tuple[type[Operation], ...] = (*answers.OF_SESSIONS, Restart)
+_ANY: tuple[type[Operation], ...] = (*answers.OF_SESSIONS, Restart, InflictDamage)
 _WRITES: tuple[type[Operation], ...] = (Append, Save)
 _SETTLES: tuple[type[Operation], ...] = (Append, Save, Settle)
 _FOLLOWS: tuple[type[Operation], ...] = (Append, Abandon, StartAnswer, Retry, Edit, Undo)
@@ -102,6 +104,7 @@ WITNESSES: Mapping[str, tuple[Kinds, Witness]] = {
     "an undo down to another checkpoint": (Undo, branching.undo_of_refresh),
     "an undo too late, with a way": (Undo, branching.undo_shows_way),
     "an undo without a way": (Undo, branching.undo_shows_none),
+    **REQUESTS,
 }
 """Every witness by its name, and the kinds of operations at which it looks."""
 
