@@ -25,8 +25,14 @@ CHAPTERS = (
     "boundary",
     "checkpoints",
     "triggers",
+    "pressing",
+    "capacity",
+    "occupancy",
     "commit",
     "branching",
+    "summary",
+    "prefixes",
+    "damage",
 )
 """The chapters in order; each is the stem of its file and of the module of its predicates."""
 

@@ -8,11 +8,17 @@ from tailmark.judge import collect
 from tailmark_conformance.scenarios import (
     boundary,
     branching,
+    capacity,
     checkpoints,
     commit,
+    damage,
     definitions,
+    occupancy,
     outcomes,
+    prefixes,
+    pressing,
     projection,
+    summary,
     tree,
     triggers,
 )
@@ -20,7 +26,23 @@ from tailmark_conformance.scenarios.playing import Play, Scenario
 from tailmark_reference.model.subject import ModelSubject
 
 SCENARIOS: Mapping[ClauseId, Scenario] = collect(
-    (definitions, outcomes, tree, projection, boundary, checkpoints, triggers, commit, branching)
+    (
+        definitions,
+        outcomes,
+        tree,
+        projection,
+        boundary,
+        checkpoints,
+        triggers,
+        pressing,
+        capacity,
+        occupancy,
+        commit,
+        branching,
+        summary,
+        prefixes,
+        damage,
+    )
 )
 """Every scenario by its clause, in the order of the chapters."""
 

@@ -1,0 +1,1 @@
+"""Scenarios of automatic compactions and of requests."""
