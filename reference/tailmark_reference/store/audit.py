@@ -179,7 +179,7 @@ class _Walk:
         if self.last is not None:
             self._link_columns(self.last, row)
         self._meet_places(row, node)
-        self._meet_calls(row, rows)
+        self._meet_calls(rows)
         if kind == _CHECKPOINT:
             self._await_place(row, node, content)
         for call in content.results if content is not None else ():
@@ -220,7 +220,7 @@ class _Walk:
         if len(rows) != len(content.calls):
             return False
         for (position, call, approval, settled), said in zip(rows, content.calls, strict=True):
-            if (position, _text(call), approval) != (said[0], said[1], int(said[2])):
+            if position != said[0] or _text(call) != said[1] or approval != int(said[2]):
                 return False
             # A result that the message has itself settles the call there, any other further down.
             if (settled == row.seq) is not said[3] or not (settled is None or isinstance(settled, int)):
@@ -238,7 +238,11 @@ class _Walk:
         first_kept = content.first_kept if content is not None else None
         if row.place is None and first_kept is None:
             return  # open: its place is behind itself
-        if isinstance(row.place, int) and 0 < row.place < row.seq and (content is None or first_kept is not None):
+        if (
+            isinstance(row.place, int)
+            and 0 < row.place < row.seq
+            and (content is None or first_kept is not None)
+        ):
             self._places.setdefault(row.place, []).append(_Waiting(row.seq, node, first_kept))
         else:
             self._found(row.seq, DamageKind.PLACE_NO_ANCESTOR, node)
@@ -252,7 +256,7 @@ class _Walk:
     def _call_rows(self, seq: int) -> tuple[tuple[object, ...], ...]:
         return tuple(self.connection.execute(_CALLS, (seq,)))
 
-    def _meet_calls(self, row: _Row, rows: tuple[tuple[object, ...], ...]) -> None:
+    def _meet_calls(self, rows: tuple[tuple[object, ...], ...]) -> None:
         """A call is answered by the nearest result below it; the table says by which."""
         if not self._results:
             return
@@ -311,9 +315,14 @@ def readable_run(
 
 def unreadable_nodes(connection: sqlite3.Connection, duplicates: frozenset[bytes]) -> Mapping[int, Fault]:
     """The nodes that cannot be read, on and off all branches, by their numbers. This walks every branch."""
-    parents = {parent for (parent,) in connection.execute("SELECT parent FROM node WHERE parent < seq")}
-    tips = [seq for (seq,) in connection.execute("SELECT seq FROM node") if seq not in parents]
+    parents = {
+        parent for (parent,) in connection.execute("SELECT parent FROM node NOT INDEXED WHERE parent < seq")
+    }
+    tips = [seq for (seq,) in connection.execute("SELECT seq FROM node NOT INDEXED") if seq not in parents]
     # Every path downwards along growing numbers ends at one of these, even out of a cycle.
     return {
-        fault.seq: fault for tip in tips for fault in audit(connection, tip, duplicates) if fault.is_unreadable
+        fault.seq: fault
+        for tip in tips
+        for fault in audit(connection, tip, duplicates)
+        if fault.is_unreadable
     }

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from tailmark.damage import DamageKind
 from tailmark.identifiers import NodeId, SessionId
@@ -48,7 +49,9 @@ def _unguarded(path: Path) -> Iterator[sqlite3.Connection]:
         connection.execute("PRAGMA ignore_check_constraints = ON")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+            triggers = connection.execute(
+                "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+            ).fetchall()
             for name, _ in triggers:
                 connection.execute(f'DROP TRIGGER "{name}"')
             yield connection
@@ -119,7 +122,8 @@ def _double(connection: sqlite3.Connection, seq: int) -> None:
         version + 1,
         lambda: (
             connection.execute(
-                "UPDATE sqlite_schema SET sql = ? WHERE name = 'node'", (table.replace("NOT NULL UNIQUE", "NOT NULL"),)
+                "UPDATE sqlite_schema SET sql = ? WHERE name = 'node'",
+                (table.replace("NOT NULL UNIQUE", "NOT NULL"),),
             ),
             connection.execute("DELETE FROM sqlite_schema WHERE name = ?", (_INDEX,)),
         ),
@@ -150,13 +154,13 @@ def _rewrite_schema(connection: sqlite3.Connection, version: int, rewrite: Calla
     connection.execute("PRAGMA writable_schema = RESET")
 
 
-# Any: plain JSON values.
-def _body(connection: sqlite3.Connection, seq: int) -> dict:
+def _body(connection: sqlite3.Connection, seq: int) -> dict[str, Any]:  # Any: plain JSON values
     (body,) = connection.execute("SELECT body FROM node WHERE seq = ?", (seq,)).fetchone()
-    return json.loads(body)
+    plain: dict[str, Any] = json.loads(body)  # Any: as above
+    return plain
 
 
-def _text(body: dict) -> str:
+def _text(body: dict[str, Any]) -> str:  # Any: as above
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from attrs import evolve, field, frozen
 
 from tailmark.budgets import Budgets, Model, Occupancy, Settings
-from tailmark.damage import Damage
+from tailmark.damage import Damage, Finding
 from tailmark.declarations import Field
 from tailmark.identifiers import CallId, NodeId, PartId, Revision, SessionId, Tokens
 from tailmark.json_form import JsonFormError, digest
@@ -283,6 +283,11 @@ class Scene:
         """What is said to be wrong with the session's branch."""
         self._show(Field.DAMAGE)
         return self._sessions[session].damage
+
+    def findings(self, session: SessionId) -> tuple[Finding, ...]:
+        """What is said to be unusual about checkpoints of the session's branch."""
+        self._show(Field.DAMAGE)
+        return self._sessions[session].findings
 
     def is_damaged(self, session: SessionId) -> bool:
         """Whether a session shows damage, for clauses that speak of sound histories only."""
