@@ -103,8 +103,9 @@ def estimate_summary(text: str) -> Tokens:
 
 @frozen(kw_only=True)
 class Estimator:
-    """The two functions that model and store are given."""
+    """The functions that model and store are given."""
 
+    part: Callable[[Part], int] = part_cost
     message: Callable[[Message], Tokens] = estimate
     summary: Callable[[str], Tokens] = estimate_summary
 

@@ -7,7 +7,7 @@ link that does not lead to a smaller number leads back into what was walked, and
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -220,7 +220,7 @@ class _Walk:
         if len(rows) != len(content.calls):
             return False
         for (position, call, approval, settled), said in zip(rows, content.calls, strict=True):
-            if position != said[0] or _text(call) != said[1] or approval != int(said[2]):
+            if position != said[0] or str(_text(call)) != str(said[1]) or approval != int(said[2]):
                 return False
             # A result that the message has itself settles the call there, any other further down.
             if (settled == row.seq) is not said[3] or not (settled is None or isinstance(settled, int)):
@@ -313,16 +313,13 @@ def readable_run(
     return None if top is None or end is None else (top, end)
 
 
-def unreadable_nodes(connection: sqlite3.Connection, duplicates: frozenset[bytes]) -> Mapping[int, Fault]:
-    """The nodes that cannot be read, on and off all branches, by their numbers. This walks every branch."""
+def unreadable_nodes(connection: sqlite3.Connection, duplicates: frozenset[bytes]) -> frozenset[int]:
+    """The numbers of the nodes that cannot be read, on and off all branches. This walks every branch."""
     parents = {
         parent for (parent,) in connection.execute("SELECT parent FROM node NOT INDEXED WHERE parent < seq")
     }
-    tips = [seq for (seq,) in connection.execute("SELECT seq FROM node NOT INDEXED") if seq not in parents]
     # Every path downwards along growing numbers ends at one of these, even out of a cycle.
-    return {
-        fault.seq: fault
-        for tip in tips
-        for fault in audit(connection, tip, duplicates)
-        if fault.is_unreadable
-    }
+    tips = [seq for (seq,) in connection.execute("SELECT seq FROM node NOT INDEXED") if seq not in parents]
+    return frozenset(
+        fault.seq for tip in tips for fault in audit(connection, tip, duplicates) if fault.is_unreadable
+    )

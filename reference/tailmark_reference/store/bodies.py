@@ -8,7 +8,7 @@ import json
 from attrs import evolve
 
 from tailmark import json_form
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.messages import Message, ToolResult
 from tailmark.plans import Checkpoint
 from tailmark_reference.store.schema import NodeKind
@@ -17,7 +17,7 @@ from tailmark_reference.store.schema import NodeKind
 _PRELIMINARY = '"preliminary":true'
 
 
-def to_body(value: Message | Checkpoint | Model) -> str:
+def to_body(value: Message | Checkpoint | Model | Settings) -> str:
     """The canonical JSON text. Raises `json_form.JsonFormError` for what JSON cannot carry."""
     return json_form.dumps(value).decode()
 
@@ -45,6 +45,11 @@ def to_content(kind: int, body: str) -> Message | Checkpoint:
 def to_model(body: str) -> Model:
     """The model that `to_body` wrote."""
     return json_form.structure(json.loads(body), Model)
+
+
+def to_settings(body: str) -> Settings:
+    """The settings that `to_body` wrote."""
+    return json_form.structure(json.loads(body), Settings)
 
 
 def _has_preliminary(body: str) -> bool:

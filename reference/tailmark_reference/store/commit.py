@@ -18,6 +18,7 @@ from tailmark.outcomes import (
     Committed,
     Failed,
     FailureReason,
+    LargePart,
     Outcome,
     RefusalCode,
     Refused,
@@ -26,17 +27,21 @@ from tailmark.outcomes import (
 )
 from tailmark.plans import (
     Checkpoint,
+    EditFor,
     FinishReason,
     Plan,
+    SendFor,
     SummariserReply,
     SummaryAnswer,
     SummaryFailure,
     Trigger,
 )
 from tailmark_reference.estimate import Estimator
-from tailmark_reference.store.compaction import Wish, determine_plan
+from tailmark_reference.store.compaction import Base, Drawn, Wish, determine_plan
 from tailmark_reference.store.process import PlanStatus, Process
 from tailmark_reference.store.queries import OpenCallRow, SessionRow, node_by_id, open_calls, session_and_node
+from tailmark_reference.store.requests import Work, too_large, write_request
+from tailmark_reference.store.sizes import scaled
 from tailmark_reference.store.writing import insert_checkpoint, move_leaf
 
 
@@ -46,6 +51,7 @@ class CommitFacts:
 
     connection: sqlite3.Connection
     process: Process
+    estimator: Estimator
     readings: Readings
     plan: Plan
     reply: SummariserReply | None
@@ -91,17 +97,52 @@ class CommitFacts:
         """The calls that are open at the end of the branch now."""
         return open_calls(self.connection, self.session.leaf, self.session.open_since)
 
+    @property
+    def begun(self) -> Plan | None:
+        """The plan as this process answered it."""
+        return self.process.begun(self.plan.session, self.plan.id)
+
     @cached_property
-    def determined(self) -> Plan | None:
-        """The plan that this state determines for the wishes in the plan that came back (CMT-4)."""
+    def drawn(self) -> Drawn | None:
+        """The plan that this state determines for the wishes in the plan that came back, and how (CMT-4)."""
         wish = Wish(
             plan=self.plan.id,
             trigger=self.plan.trigger,
             model=self.plan.model,
+            budgets=self.plan.budgets,
+            purpose=self.plan.purpose,
+            draft=self.plan.draft,
             instructions=self.plan.instructions,
         )
-        plan = determine_plan(self.connection, self.session, wish, self.readings)
-        return plan if isinstance(plan, Plan) else None
+        drawn = determine_plan(self.connection, self.estimator, self.session, wish, self.readings)
+        return drawn if isinstance(drawn, Drawn) else None
+
+    @property
+    def determined(self) -> Plan | None:
+        """As `drawn`, the plan alone."""
+        return None if self.drawn is None else self.drawn.plan
+
+    def scaled(self, tokens: int) -> int:
+        """An estimate with the plan's ratio."""
+        return scaled(tokens, self.plan.occupancy, self.readings.measure)
+
+    @cached_property
+    def summary_size(self) -> Tokens:
+        """What the summary that came back costs."""
+        return self.estimator.summary(_summary(self))
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the plan's request fitted without a compaction."""
+        used = self.plan.occupancy.tokens + self.scaled(self.plan.draft)
+        return used <= self.plan.budgets.safe
+
+    @property
+    def lands(self) -> bool:
+        """Whether the next request would fit behind the new checkpoint."""
+        plan = self.plan
+        after = plan.budgets.overhead + self.summary_size + plan.tokens_after + plan.draft
+        return self.scaled(after) <= plan.budgets.safe
 
 
 CommitCondition: TypeAlias = Callable[[CommitFacts], bool]
@@ -142,9 +183,30 @@ def begun_here(facts: CommitFacts) -> bool:
     return facts.status is not None
 
 
-def allowed_trigger(facts: CommitFacts) -> bool:
-    """The plan was made by the caller's own wish."""
-    return facts.plan.trigger is Trigger.MANUAL
+def same_trigger(facts: CommitFacts) -> bool:
+    """The plan's trigger is the one that it was begun with (CMT-4)."""
+    return facts.begun is not None and facts.plan.trigger is facts.begun.trigger
+
+
+def same_terms(facts: CommitFacts) -> bool:
+    """Model, budgets and instructions are those that the plan was begun on (CMT-4, CMT-13)."""
+    plan, begun = facts.plan, facts.begun
+    return begun is not None and (plan.model, plan.budgets, plan.instructions) == (
+        begun.model,
+        begun.budgets,
+        begun.instructions,
+    )
+
+
+def same_purpose(facts: CommitFacts) -> bool:
+    """The plan makes room for the request that it was begun for (CMT-4)."""
+    plan, begun = facts.plan, facts.begun
+    return begun is not None and (plan.purpose, plan.draft) == (begun.purpose, begun.draft)
+
+
+def same_occupancy(facts: CommitFacts) -> bool:
+    """The plan was measured as the state is (CMT-4)."""
+    return facts.determined is not None and facts.plan.occupancy == facts.determined.occupancy
 
 
 def same_base(facts: CommitFacts) -> bool:
@@ -229,6 +291,32 @@ def not_blank(facts: CommitFacts) -> bool:
     return not isinstance(facts.reply, SummaryAnswer) or bool(_answer_text(facts.reply).strip())
 
 
+def draft_is_new(facts: CommitFacts) -> bool:
+    """Nothing has the id of the message that waits to be sent."""
+    purpose = facts.plan.purpose
+    return not isinstance(purpose, SendFor | EditFor) or (
+        node_by_id(facts.connection, purpose.message.id) is None
+    )
+
+
+def within_summary_budget(facts: CommitFacts) -> bool:
+    """The summary keeps its budget; a manual one may exceed it if the next request fits (SUM-6)."""
+    if facts.scaled(facts.summary_size) <= facts.plan.budgets.summary:
+        return True
+    return facts.plan.trigger is Trigger.MANUAL and facts.lands
+
+
+def makes_smaller(facts: CommitFacts) -> bool:
+    """A compaction that nobody asked for makes the next request smaller (CMT-16)."""
+    after = facts.summary_size + facts.plan.tokens_after
+    return facts.plan.trigger is Trigger.MANUAL or after < facts.plan.tokens_before
+
+
+def fits_in_the_end(facts: CommitFacts) -> bool:
+    """A request that needed its compaction fits behind it (TRG-9)."""
+    return facts.plan.trigger is not Trigger.PREFLIGHT or facts.fitted or facts.lands
+
+
 @frozen(kw_only=True)
 class CommitConditions:
     """What must hold when a plan comes back, in the order in which it is asked."""
@@ -240,7 +328,10 @@ class CommitConditions:
     no_running_answer: CommitCondition = no_running_answer
     not_spent: CommitCondition = not_spent
     begun_here: CommitCondition = begun_here
-    allowed_trigger: CommitCondition = allowed_trigger
+    same_trigger: CommitCondition = same_trigger
+    same_terms: CommitCondition = same_terms
+    same_purpose: CommitCondition = same_purpose
+    same_occupancy: CommitCondition = same_occupancy
     same_base: CommitCondition = same_base
     same_place: CommitCondition = same_place
     same_present_place: CommitCondition = same_present_place
@@ -256,6 +347,10 @@ class CommitConditions:
     not_truncated: CommitCondition = not_truncated
     is_text: CommitCondition = is_text
     not_blank: CommitCondition = not_blank
+    draft_is_new: CommitCondition = draft_is_new
+    within_summary_budget: CommitCondition = within_summary_budget
+    makes_smaller: CommitCondition = makes_smaller
+    fits_in_the_end: CommitCondition = fits_in_the_end
 
 
 COMMIT_CONDITIONS = CommitConditions()
@@ -290,7 +385,10 @@ def _is_unstable(conditions: CommitConditions, facts: CommitFacts) -> bool:
 def _is_forged(conditions: CommitConditions, facts: CommitFacts) -> bool:
     required = (
         conditions.begun_here,
-        conditions.allowed_trigger,
+        conditions.same_trigger,
+        conditions.same_terms,
+        conditions.same_purpose,
+        conditions.same_occupancy,
         conditions.same_base,
         conditions.same_place,
         conditions.same_present_place,
@@ -315,11 +413,17 @@ def _failure(conditions: CommitConditions, facts: CommitFacts) -> FailureReason 
         return FailureReason.NOT_TEXT
     if not conditions.not_blank(facts):
         return FailureReason.BLANK
+    if not conditions.within_summary_budget(facts):
+        return FailureReason.ABOVE_BUDGET
+    if not conditions.makes_smaller(facts):
+        return FailureReason.NOT_SMALLER
+    if not conditions.fits_in_the_end(facts):
+        return FailureReason.STILL_TOO_LARGE
     return None
 
 
-def commit(conditions: CommitConditions, estimator: Estimator, facts: CommitFacts) -> Outcome:
-    """Write the checkpoint of a plan that was not cancelled, or say why not.
+def commit(conditions: CommitConditions, work: Work, facts: CommitFacts) -> Outcome:
+    """Write the checkpoint of a plan that was not cancelled, with the request that it is for, or say why not.
 
     Used inside a writing transaction only.
     """
@@ -335,18 +439,56 @@ def commit(conditions: CommitConditions, estimator: Estimator, facts: CommitFact
         return Refused(code=RefusalCode.SPENT)
     if _is_forged(conditions, facts):
         return Refused(code=RefusalCode.PLAN)
+    if not conditions.draft_is_new(facts):
+        return Refused(code=RefusalCode.KNOWN_ID)
     failure = _failure(conditions, facts)
     if failure is not None:
-        return Failed(reason=failure)
-    return Committed(checkpoint=_write(estimator, facts))
+        return _without_checkpoint(work, facts, Failed(reason=failure))
+    return _with_checkpoint(work, facts)
 
 
-def _write(estimator: Estimator, facts: CommitFacts) -> NodeId:
-    plan, reply, summary = facts.plan, facts.reply, _summary(facts)
-    estimate = estimator.summary(summary)
-    checkpoint = Checkpoint(
+def _base(facts: CommitFacts) -> Base:
+    base = node_by_id(facts.connection, facts.plan.base)
+    assert base is not None  # the plan is as the state determines it
+    return Base(base.seq, base.id, base.checkpoint)
+
+
+def _without_checkpoint(work: Work, facts: CommitFacts, failed: Failed) -> Outcome:
+    """A request goes out without its compaction, if it fits (TRG-8)."""
+    plan = facts.plan
+    if plan.purpose is None:
+        return failed
+    if facts.fitted:
+        return write_request(work, facts.session, plan.purpose, _base(facts), attempt=failed)
+    return too_large(work, LargePart.REQUEST, plan.occupancy, plan.budgets, plan.draft, failed)
+
+
+def _with_checkpoint(work: Work, facts: CommitFacts) -> Outcome:
+    plan, estimate = facts.plan, facts.summary_size
+    checkpoint = _checkpoint(facts, estimate)
+    committed = Committed(checkpoint=checkpoint.id)
+    if plan.purpose is not None:
+        return write_request(
+            work,
+            facts.session,
+            plan.purpose,
+            _base(facts),
+            checkpoint=(checkpoint, estimate),
+            attempt=committed,
+        )
+    open_since = min((call.node for call in facts.open_calls), default=None)
+    base = _base(facts).seq
+    assert base is not None
+    leaf = insert_checkpoint(facts.connection, facts.session, base, checkpoint, estimate, open_since)
+    move_leaf(facts.connection, facts.session, leaf)
+    return committed
+
+
+def _checkpoint(facts: CommitFacts, estimate: Tokens) -> Checkpoint:
+    plan, reply = facts.plan, facts.reply
+    return Checkpoint(
         id=_free_id(facts),
-        summary=summary,
+        summary=_summary(facts),
         first_kept=plan.first_kept,
         old_first_kept=plan.old_first_kept,
         previous=plan.previous_checkpoint,
@@ -357,13 +499,11 @@ def _write(estimator: Estimator, facts: CommitFacts) -> NodeId:
         refresh=plan.refresh,
         instructions=plan.instructions,
         finish=reply.finish if isinstance(reply, SummaryAnswer) else None,
+        figure=plan.occupancy.figure,
+        covered=plan.occupancy.covered,
         tokens_before=plan.tokens_before,
         tokens_after=Tokens(plan.tokens_after + estimate),
     )
-    open_since = min((call.node for call in facts.open_calls), default=None)
-    leaf = insert_checkpoint(facts.connection, facts.session, plan.base, checkpoint, estimate, open_since)
-    move_leaf(facts.connection, facts.session, leaf)
-    return checkpoint.id
 
 
 def _free_id(facts: CommitFacts) -> NodeId:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from tailmark.outcomes import Committed, Done, Outcome
+from tailmark.outcomes import Committed, Done, Outcome, Sent
 from tailmark_reference.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class Database:
             raise StoreError(f"{self._path}: {error}") from error
 
     def write(self, work: Callable[[sqlite3.Connection], Outcome]) -> Outcome:
-        """Do ``work`` as one transaction, alone. What is neither `Done` nor `Committed` leaves no trace.
+        """Do ``work`` as one transaction, alone. What is none of `Done`, `Sent` and `Committed` leaves no trace.
 
         Raises `LockedError`, `UnwritableError`, and `StoreError` for what SQLite reports otherwise.
         """
@@ -92,7 +92,7 @@ class Database:
                 self._patiently(lambda: self._begin("BEGIN IMMEDIATE"))
             try:
                 outcome = work(self.connection)
-                if isinstance(outcome, Done | Committed):
+                if isinstance(outcome, Done | Sent | Committed):
                     self.connection.execute("COMMIT")
             finally:
                 self._roll_back()
@@ -152,9 +152,9 @@ class Database:
         if not self._is_store():
             raise StoreError(f"{self._path}: an SQLite file, but not a store of tailmark")
         version = self._number("PRAGMA user_version")
-        if version > SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
             raise StoreError(
-                f"{self._path}: has schema version {version}; this program reads up to {SCHEMA_VERSION}"
+                f"{self._path}: has schema version {version}; this program reads version {SCHEMA_VERSION}"
             )
 
     def _make_tables(self) -> None:

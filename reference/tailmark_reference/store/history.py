@@ -22,6 +22,7 @@ from tailmark_reference.store.queries import (
     SessionRow,
     branch,
     is_on_branch,
+    is_open_checkpoint,
     last_message,
     message_before,
     node_body,
@@ -112,6 +113,8 @@ def append(connection: sqlite3.Connection, estimator: Estimator, operation: Appe
     refusal = refusal_of_message(message, calls)
     if refusal is not None:
         return refusal
+    if message.role is not Role.USER and is_open_checkpoint(connection, session.leaf, session.leaf_kind):
+        return Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
     if follows_otherwise(connection, session, operation.follows):
         return stale(session)
     end = End(session.leaf, session.checkpoint, calls)
@@ -168,6 +171,10 @@ def save(connection: sqlite3.Connection, estimator: Estimator, operation: Save) 
         refusal = refusal_of_message(message, calls)
         if refusal is not None:
             return refusal
+        # Only the present leaf can be a checkpoint.
+        is_open = not written and is_open_checkpoint(connection, session.leaf, session.leaf_kind)
+        if is_open and message.role is not Role.USER:
+            return Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
         end = End(leaf, session.checkpoint, calls)
         leaf = insert_message(connection, end, message, to_body(message), estimator.message(message))
         open_since = min((call.node for call in calls), default=leaf)

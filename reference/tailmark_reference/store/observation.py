@@ -4,30 +4,33 @@ import sqlite3
 from functools import lru_cache
 
 from tailmark import json_form
+from tailmark.declarations import Readings
 from tailmark.identifiers import NodeId, Tokens
 from tailmark.messages import Message, Role
 from tailmark.plans import Checkpoint
 from tailmark.projections import Marking, ProjectionItem
 from tailmark.views import Observation, OpenCall, RunningAnswer, SessionView, StoredNode
+from tailmark_reference.estimate import Estimator
 from tailmark_reference.store.bodies import (
     projected_digest,
     to_checkpoint,
     to_content,
-    to_model,
     to_projected,
     to_summary,
 )
 from tailmark_reference.store.history import calls_at_end
+from tailmark_reference.store.occupancy import occupancy_of, tail_of
 from tailmark_reference.store.process import Process
 from tailmark_reference.store.queries import (
     SessionRow,
     branch,
     projected,
     session_metadata,
-    session_model,
     session_rows,
+    session_sizes,
 )
 from tailmark_reference.store.schema import NodeKind
+from tailmark_reference.store.sizes import sizes
 
 _ROLES: dict[int, Role] = {
     NodeKind.USER: Role.USER,
@@ -45,7 +48,13 @@ def projection(connection: sqlite3.Connection, session: SessionRow) -> tuple[Pro
     """What the session's next request carries, by digest (PROJ)."""
     rows = projected(connection, session.leaf)
     items = [
-        ProjectionItem(node=row.id, role=_ROLES[row.kind], marking=Marking.VERBATIM, digest=_digest(row.body))
+        ProjectionItem(
+            node=row.id,
+            role=_ROLES[row.kind],
+            marking=Marking.VERBATIM,
+            digest=_digest(row.body),
+            estimate=Tokens(row.estimate),
+        )
         for row in rows.messages
     ]
     if rows.checkpoint is not None:
@@ -54,6 +63,7 @@ def projection(connection: sqlite3.Connection, session: SessionRow) -> tuple[Pro
             role=Role.USER,
             marking=Marking.CONTEXT,
             digest=_summary_digest(rows.checkpoint.body),
+            estimate=Tokens(rows.checkpoint.estimate),
         )
         items.insert(0, summary)
     return tuple(items)
@@ -68,11 +78,19 @@ def projected_content(
     return checkpoint, tuple(to_projected(row.body) for row in rows.messages)
 
 
-def session_view(connection: sqlite3.Connection, process: Process, session: SessionRow) -> SessionView:
+def session_view(
+    connection: sqlite3.Connection,
+    process: Process,
+    session: SessionRow,
+    estimator: Estimator,
+    readings: Readings,
+) -> SessionView:
     """Everything that a session shows."""
     running = process.running(session.id)
     nodes = branch(connection, session.leaf)
     checkpoints = [node.id for node in nodes if node.kind == NodeKind.CHECKPOINT]
+    known = sizes(*session_sizes(connection, session))
+    tail = tail_of(connection, session.leaf, session.checkpoint)
     return SessionView(
         session=session.id,
         leaf=session.leaf_id,
@@ -85,7 +103,10 @@ def session_view(connection: sqlite3.Connection, process: Process, session: Sess
         running=None if running is None else RunningAnswer(follows=running.follows_id),
         checkpoint=checkpoints[-1] if checkpoints else None,
         projection=projection(connection, session),
-        model=to_model(session_model(connection, session)),
+        model=known.model,
+        settings=known.settings,
+        budgets=known.budgets,
+        occupancy=occupancy_of(connection, estimator, tail, known.model, known.budgets, readings.measure),
         metadata=session_metadata(connection, session),
     )
 
@@ -105,9 +126,13 @@ def stored_nodes(connection: sqlite3.Connection) -> tuple[StoredNode, ...]:
     )
 
 
-def observation(connection: sqlite3.Connection, process: Process) -> Observation:
+def observation(
+    connection: sqlite3.Connection, process: Process, estimator: Estimator, readings: Readings
+) -> Observation:
     """Everything. Its cost grows with the whole store."""
     return Observation(
-        sessions=tuple(session_view(connection, process, row) for row in session_rows(connection)),
+        sessions=tuple(
+            session_view(connection, process, row, estimator, readings) for row in session_rows(connection)
+        ),
         nodes=stored_nodes(connection),
     )

@@ -76,6 +76,14 @@ def session_model(connection: sqlite3.Connection, session: SessionRow) -> str:
     return str(body)
 
 
+def session_sizes(connection: sqlite3.Connection, session: SessionRow) -> tuple[str, str]:
+    """The bodies of the session's model and settings."""
+    model, settings = connection.execute(
+        "SELECT model, settings FROM session WHERE seq = ?", (session.seq,)
+    ).fetchone()
+    return str(model), str(settings)
+
+
 def session_metadata(connection: sqlite3.Connection, session: SessionRow) -> dict[str, str]:
     """The session's metadata, by key."""
     return dict(
@@ -275,16 +283,43 @@ def _messages(cursor: sqlite3.Cursor) -> Messages:
     return Messages(seqs, ids, kinds, openers, tail_costs)
 
 
-def messages_from(connection: sqlite3.Connection, leaf: int | None, place: int | None) -> Messages:
-    """The messages from a place to the end of the branch; from the root without a place."""
-    return _messages(connection.execute(_TAIL, {"leaf": leaf, "lowest": place or 0}))
+def messages_from(connection: sqlite3.Connection, leaf: int | None, lowest: int) -> Messages:
+    """The messages of the branch whose numbers are ``lowest`` or more, to its end; 0 is the root."""
+    return _messages(connection.execute(_TAIL, {"leaf": leaf, "lowest": lowest}))
+
+
+# Answers that say what their requests cost, newest first, read one at a time; none before a checkpoint.
+_USAGES = """
+WITH RECURSIVE up (seq, parent, usage) AS (
+    SELECT seq, parent, usage FROM node WHERE seq = :leaf AND seq > :checkpoint
+    UNION ALL
+    SELECT node.seq, node.parent, node.usage
+    FROM up JOIN node ON node.seq = up.parent
+    WHERE node.seq < up.seq AND node.seq > :checkpoint
+)
+SELECT up.seq, up.parent, node.body FROM up JOIN node ON node.seq = up.seq WHERE up.usage = 1
+"""
+
+
+def usages(
+    connection: sqlite3.Connection, leaf: int | None, checkpoint: int | None
+) -> Iterator[tuple[int, int | None, str]]:
+    """The messages with a usage behind the latest checkpoint of a branch, newest first: number, parent, body."""
+    yield from connection.execute(_USAGES, {"leaf": leaf, "checkpoint": checkpoint or 0})
+
+
+def late_calls(connection: sqlite3.Connection, node: int) -> frozenset[CallId]:
+    """The calls of a message whose results were put into it after it was written."""
+    rows = connection.execute("SELECT call FROM call WHERE node = ? AND late = 1", (node,))
+    return frozenset(call for (call,) in rows)
 
 
 class Turn(NamedTuple):
-    """The last turn of a branch. ``answer``: the first message behind its opener; ``steering``: its user messages."""
+    """The last turn of a branch. ``estimate`` is what its opener costs; ``answer``: the first message behind it; ``steering``: its user messages."""
 
     opener: int
     answer: int | None
+    estimate: Tokens
     steering: tuple[NodeId, ...]
 
 
@@ -298,22 +333,32 @@ def last_turn(connection: sqlite3.Connection, leaf: int | None) -> Turn | None:
     return Turn(
         opener=messages.seqs[behind - 1],
         answer=messages.seqs[behind] if behind < len(messages.seqs) else None,
+        estimate=Tokens(
+            messages.tail_costs[behind - 1]
+            - (messages.tail_costs[behind] if behind < len(messages.seqs) else 0)
+        ),
         steering=tuple(node for node, kind in answer if kind == _USER),
     )
 
 
 class CheckpointRow(NamedTuple):
-    """The checkpoint that is in force on a branch. ``place`` is the first message that it keeps."""
+    """The checkpoint that is in force on a branch. ``place`` is the first message that it keeps; ``None`` right behind it."""
 
+    seq: int
     id: NodeId
-    place: int
+    place: int | None
     estimate: Tokens
     body: str
+
+    @property
+    def lowest(self) -> int:
+        """The smallest number that a message behind its place can have."""
+        return self.place if self.place is not None else self.seq + 1
 
 
 def checkpoint_row(connection: sqlite3.Connection, checkpoint: int) -> CheckpointRow:
     """The checkpoint of this number, which must exist."""
-    row = connection.execute("SELECT id, place, estimate, body FROM node WHERE seq = ?", (checkpoint,))
+    row = connection.execute("SELECT seq, id, place, estimate, body FROM node WHERE seq = ?", (checkpoint,))
     return CheckpointRow(*row.fetchone())
 
 
@@ -322,19 +367,22 @@ class ProjectedRow(NamedTuple):
 
     id: NodeId
     kind: int
+    estimate: Tokens
     body: str
 
 
-# The walk meets the latest checkpoint first, and ends at that one's place.
+# The walk meets the latest checkpoint first, and ends at that one's place; an open place is the checkpoint itself.
 _PROJECTED = """
-WITH RECURSIVE up (seq, parent, stop, id, kind, body) AS (
-    SELECT seq, parent, place, id, kind, body FROM node WHERE seq = ?
+WITH RECURSIVE up (seq, parent, stop, id, kind, estimate, body) AS (
+    SELECT seq, parent, CASE kind WHEN 4 THEN ifnull(place, seq) END, id, kind, estimate, body FROM node WHERE seq = ?
     UNION ALL
-    SELECT node.seq, node.parent, ifnull(up.stop, node.place), node.id, node.kind, node.body
+    SELECT node.seq, node.parent,
+        ifnull(up.stop, CASE node.kind WHEN 4 THEN ifnull(node.place, node.seq) END),
+        node.id, node.kind, node.estimate, node.body
     FROM up JOIN node ON node.seq = up.parent
     WHERE node.seq < up.seq AND up.seq IS NOT up.stop
 )
-SELECT id, kind, body FROM up
+SELECT id, kind, estimate, body FROM up
 """
 
 
@@ -350,3 +398,10 @@ def projected(connection: sqlite3.Connection, leaf: int | None) -> Projected:
     rows = list(map(ProjectedRow._make, connection.execute(_PROJECTED, (leaf,))))
     checkpoint = next((row for row in rows if row.kind == _CHECKPOINT), None)
     return Projected(checkpoint, [row for row in reversed(rows) if row.kind != _CHECKPOINT])
+
+
+def is_open_checkpoint(connection: sqlite3.Connection, node: int | None, kind: int | None) -> bool:
+    """Whether a node is a checkpoint whose place is right behind it (CHK-8)."""
+    if node is None or kind != _CHECKPOINT:
+        return False
+    return checkpoint_row(connection, node).place is None

@@ -8,8 +8,8 @@ from importlib import resources
 APPLICATION_ID = 0x7461696C
 """Stands in the file's header: the bytes ``tail``."""
 
-SCHEMA_VERSION = 1
-"""The newest layout that this program reads and the one that it writes."""
+SCHEMA_VERSION = 2
+"""The layout that this program reads and writes. Version 1 knew no settings and no usage; no release wrote it."""
 
 
 class NodeKind(IntEnum):

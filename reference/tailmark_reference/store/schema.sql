@@ -3,11 +3,12 @@
 
 -- A message or checkpoint. A parent has a smaller `seq`, so every walk towards the root ends.
 -- `kind`: 1 user, 2 assistant, 3 tool, 4 checkpoint.
--- `place`: of a checkpoint, the first message that it keeps. `session`: of a checkpoint, whose commit wrote it.
+-- `place`: of a checkpoint, the first message that it keeps; null if its place is right behind it. `session`: of a checkpoint, whose commit wrote it.
 -- `checkpoint`: the latest checkpoint at or above this node; follows from the parent.
 -- `open_since`: the oldest node with a call that was open behind this node when it was written. Where it is
 -- null no call is open behind this node, for good: no call is ever added before it. Where it is not, the
 -- calls from there on say what is open now.
+-- `usage`: whether the message says what its request cost, and on what it was built.
 -- `estimate`: what the message, without preliminary results, or the summary costs in a request.
 -- `body`: the content in its canonical JSON form.
 CREATE TABLE node (
@@ -19,10 +20,11 @@ CREATE TABLE node (
     session INTEGER REFERENCES session (seq),
     checkpoint INTEGER REFERENCES node (seq),
     open_since INTEGER REFERENCES node (seq),
+    usage INTEGER NOT NULL DEFAULT 0 CHECK (usage IN (0, 1)),
     estimate INTEGER NOT NULL CHECK (estimate >= 0),
     body TEXT NOT NULL,
     CHECK (parent < seq),
-    CHECK ((kind = 4) = (place IS NOT NULL)),
+    CHECK (kind = 4 OR place IS NULL),
     CHECK ((kind = 4) = (session IS NOT NULL)),
     CHECK (place < seq)
 ) STRICT;
@@ -30,6 +32,7 @@ CREATE TABLE node (
 -- A call that an assistant message makes. `position` counts the message's parts from 0. `approval`: the
 -- message asks the user to allow it. `settled`: the node in which its final result stands, the calling
 -- message itself or a tool message; null while it is open. Only the change from null to a node is allowed.
+-- `late`: its result was put into the calling message after that was written.
 -- One column is enough although nodes are shared: no operation lets two branches part while a call is open.
 CREATE TABLE call (
     node INTEGER NOT NULL REFERENCES node (seq),
@@ -37,11 +40,12 @@ CREATE TABLE call (
     call TEXT NOT NULL,
     approval INTEGER NOT NULL CHECK (approval IN (0, 1)),
     settled INTEGER REFERENCES node (seq) CHECK (settled >= node),
+    late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0, 1)),
     PRIMARY KEY (node, position),
     UNIQUE (node, call)
 ) STRICT, WITHOUT ROWID;
 
--- A session. `model` is the model in its canonical JSON form. The revision stays or grows by one.
+-- A session. `model` and `settings` are in their canonical JSON form. The revision stays or grows by one.
 -- `gate`: the number of the checkpoint that a commit of this session is writing, or wrote last. Numbers are
 -- never used again, so the gate is shut as soon as that checkpoint is there.
 CREATE TABLE session (
@@ -50,6 +54,7 @@ CREATE TABLE session (
     leaf INTEGER REFERENCES node (seq),
     revision INTEGER NOT NULL CHECK (revision >= 0),
     model TEXT NOT NULL,
+    settings TEXT NOT NULL,
     gate INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
@@ -88,6 +93,7 @@ WHEN NEW.seq IS NOT OLD.seq
     OR NEW.session IS NOT OLD.session
     OR NEW.checkpoint IS NOT OLD.checkpoint
     OR NEW.open_since IS NOT OLD.open_since
+    OR NEW.usage IS NOT OLD.usage
     OR NOT EXISTS (SELECT 1 FROM call WHERE node = OLD.seq AND settled IS NULL)
     OR json_remove(NEW.body, '$.parts') IS NOT json_remove(OLD.body, '$.parts')
     OR json_array_length(NEW.body, '$.parts') < json_array_length(OLD.body, '$.parts')
@@ -137,6 +143,7 @@ WHEN NEW.node IS NOT OLD.node
     OR NEW.approval IS NOT OLD.approval
     OR OLD.settled IS NOT NULL
     OR NEW.settled IS NULL
+    OR NEW.late IS NOT (NEW.settled = NEW.node)
     OR NOT (
         NEW.settled = OLD.node
         OR (SELECT kind FROM node WHERE seq = NEW.settled) IS 3

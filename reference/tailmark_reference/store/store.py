@@ -5,12 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self, TypeVar, assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tailmark.budgets import Model
+from tailmark.budgets import Settings as SessionSettings
 from tailmark.declarations import Readings, TailReading
 from tailmark.identifiers import SessionId
-from tailmark.messages import Message
+from tailmark.messages import AnswerEnd, Message
 from tailmark.operations import (
     Abandon,
     Append,
@@ -20,6 +21,7 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    InflictDamage,
     Load,
     NextRequest,
     Operation,
@@ -27,14 +29,17 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
 )
 from tailmark.outcomes import (
     Cancelled,
+    Committed,
     Done,
     Failed,
     FailureReason,
@@ -46,12 +51,15 @@ from tailmark.outcomes import (
     ReadOnly,
     RefusalCode,
     Refused,
+    Sent,
+    begun_plan,
 )
 from tailmark.plans import Checkpoint, Plan
 from tailmark.projections import ProjectionItem
 from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
 from tailmark_reference.store.answers import end_answer, must_abandon, next_request, start_answer
+from tailmark_reference.store.automatic import automatic_plan
 from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions, CommitFacts, commit
 from tailmark_reference.store.compaction import begin
@@ -67,10 +75,13 @@ from tailmark_reference.store.connection import (
 from tailmark_reference.store.history import UNKNOWN_SESSION, abandon, append, save, settle
 from tailmark_reference.store.observation import observation, projected_content, projection
 from tailmark_reference.store.process import Process
-from tailmark_reference.store.queries import SessionRow, session_row
+from tailmark_reference.store.queries import SessionRow, session_row, session_sizes
+from tailmark_reference.store.requests import Notes, Work, edit, retry, send
+from tailmark_reference.store.schema import NodeKind
+from tailmark_reference.store.sizes import sizes, wrong_model, wrong_settings
 from tailmark_reference.store.tips import MovedError, Tip, append_behind, may_go_behind, tip_of
-from tailmark_reference.store.tree import edit, fork, retry, undo
-from tailmark_reference.store.writing import insert_session, set_metadata, set_model
+from tailmark_reference.store.tree import fork, undo
+from tailmark_reference.store.writing import insert_session, set_metadata, set_model, set_settings
 
 T = TypeVar("T")
 
@@ -141,13 +152,21 @@ class Store:
         """Give the file back. The store is not used afterwards."""
         self._database.close()
 
-    def add_session(self, session: SessionId, model: Model) -> Outcome:
-        """Begin an empty session: `Done`, or `refused(known-id)`."""
+    def add_session(
+        self,
+        session: SessionId,
+        model: Model,
+        settings: SessionSettings = SessionSettings(),  # noqa: B008  # a frozen value
+    ) -> Outcome:
+        """Begin an empty session: `Done`, `refused(known-id)`, or `refused(settings)` for figures that cannot be."""
+        wrong = wrong_model(model) or wrong_settings(model, settings)
+        if wrong is not None:
+            return Refused(code=RefusalCode.SETTINGS, wrong=wrong)
 
         def work(connection: sqlite3.Connection) -> Outcome:
             if session_row(connection, session) is not None:
                 return Refused(code=RefusalCode.KNOWN_ID)
-            insert_session(connection, session, None, to_body(model))
+            insert_session(connection, session, None, to_body(model), to_body(settings))
             return Done()
 
         try:
@@ -173,15 +192,18 @@ class Store:
 
     def observe(self) -> Observation:
         """What this process sees now. Its cost grows with the whole store. Raises `StoreError`."""
-        return self._database.read(lambda connection: observation(connection, self._process))
+        return self._database.read(lambda connection: self._observation(connection, self._process))
 
     def observe_fresh(self) -> Observation:
         """What another process sees that opens the same file now. Raises `StoreError`."""
         database = self._connected(self._path, self._settings)
         try:
-            return database.read(lambda connection: observation(connection, Process()))
+            return database.read(lambda connection: self._observation(connection, Process()))
         finally:
             database.close()
+
+    def _observation(self, connection: sqlite3.Connection, process: Process) -> Observation:
+        return observation(connection, process, self._settings.estimator, self._settings.readings)
 
     def projection(self, session: SessionId) -> tuple[ProjectionItem, ...] | None:
         """What the next request carries, by digest; ``None`` for an unknown session. Raises `StoreError`."""
@@ -208,40 +230,51 @@ class Store:
             case Append():
                 return self._append(operation)
             case Save():
-                return write(lambda connection: save(connection, estimator, operation))
+                return self._save(operation)
             case Settle():
                 return write(lambda connection: settle(connection, estimator, operation))
             case Abandon():
                 return write(lambda connection: abandon(connection, estimator, operation))
             case StartAnswer():
-                return read(lambda connection: start_answer(connection, process, operation))
+                return read(lambda connection: start_answer(self._work(connection, Notes()), operation))
             case NextRequest():
-                return read(lambda connection: next_request(connection, process, operation))
+                return read(lambda connection: next_request(self._work(connection, Notes()), operation))
             case EndAnswer():
                 return self._end_answer(operation)
             case BeginCompaction():
                 return self._begin(operation)
             case Preview():
-                plan = read(lambda connection: begin(connection, process, self._settings.readings, operation))
+                readings = self._settings.readings
+                plan = read(lambda connection: begin(connection, process, estimator, readings, operation))
                 return Previewed(plan=plan) if isinstance(plan, Plan) else plan
             case CommitCompaction():
                 return self._commit(operation)
             case CancelCompaction():
                 return self._cancel(operation)
+            case Send():
+                return self._request(lambda work: send(work, operation))
             case Retry():
-                return write(lambda connection: retry(connection, process, operation))
+                return self._request(lambda work: retry(work, operation))
             case Edit():
-                return write(lambda connection: edit(connection, process, estimator, operation))
+                return self._request(lambda work: edit(work, operation))
             case Fork():
                 return write(lambda connection: fork(connection, process, operation))
             case Undo():
-                return write(lambda connection: undo(connection, process, operation))
-            case SetModel() | SetMetadata():
-                return self._set(operation)
+                outcome = write(lambda connection: undo(connection, process, operation))
+                if isinstance(outcome, Done):
+                    process.undone.add(operation.session)
+                return outcome
+            case SetModel() | SetSettings():
+                return self._set_sizes(operation)
+            case SetMetadata():
+                return self._set_metadata(operation)
             case Load():
                 return Done() if self._is_known(operation.session) else UNKNOWN_SESSION
             case Restart():
                 return self._restart()
+            case InflictDamage():
+                # A store does not damage itself; whoever tests it does so from outside.
+                return Refused(code=RefusalCode.UNKNOWN_NODE)
             case _:
                 assert_never(operation)
 
@@ -263,8 +296,21 @@ class Store:
 
         outcome = self._database.write(work)
         # Not before all of it is durable.
+        if isinstance(outcome, Done) and outcome.written:
+            self._process.own((operation.message,))
         if isinstance(outcome, Done) and seen is not None:
             self._tips[operation.session] = seen
+        return outcome
+
+    def _save(self, operation: Save) -> Outcome:
+        outcome = self._database.write(
+            lambda connection: save(connection, self._settings.estimator, operation)
+        )
+        if isinstance(outcome, Done):
+            written = frozenset(outcome.written)
+            self._process.own(
+                node for node in operation.path if isinstance(node, Message) and node.id in written
+            )
         return outcome
 
     def _append_behind(self, tip: Tip, operation: Append) -> Outcome:
@@ -286,33 +332,88 @@ class Store:
         process, estimator = self._process, self._settings.estimator
         writes = self._database.read(lambda connection: must_abandon(connection, process, operation))
         do = self._database.write if writes else self._database.read
-        outcome = do(lambda connection: end_answer(connection, process, estimator, operation))
-        if isinstance(outcome, Done):
-            process.end(operation.session)
+        notes = Notes()
+        plan: Plan | None = None
+
+        def work(connection: sqlite3.Connection) -> Outcome:
+            nonlocal plan
+            ended = end_answer(connection, process, estimator, operation)
+            if isinstance(ended, Done) and operation.end is AnswerEnd.FINAL:
+                plan = automatic_plan(self._work(connection, notes), operation.session, without_answer=True)
+            return ended
+
+        outcome = do(work)
+        if not isinstance(outcome, Done):
+            return outcome
+        process.end(operation.session)
+        return self._with_plan(outcome, plan, notes)
+
+    def _with_plan(self, done: Done, plan: Plan | None, notes: Notes) -> Done:
+        """An operation that is done, with the automatic compaction that begins behind it."""
+        self._note(notes, plan)
+        return done if plan is None else evolve(done, plan=plan)
+
+    def _note(self, notes: Notes, plan: Plan | None) -> None:
+        if plan is not None:
+            self._process.begin_plan(plan)
+        if notes.attempt is not None:
+            session, state = notes.attempt
+            self._process.attempts[session] = state
+        if notes.sent is not None:
+            session, state = notes.sent
+            self._process.sent[session] = state
+
+    def _work(self, connection: sqlite3.Connection, notes: Notes) -> Work:
+        settings = self._settings
+        return Work(connection, self._process, settings.estimator, settings.readings, notes)
+
+    def _request(self, work: Callable[[Work], Outcome]) -> Outcome:
+        """A request as one transaction; what the process remembers of it follows once it is durable."""
+        notes = Notes()
+        outcome = self._database.write(lambda connection: work(self._work(connection, notes)))
+        self._note(notes, begun_plan(outcome))
         return outcome
 
     def _begin(self, operation: BeginCompaction) -> Outcome:
         if self._database.read_only:
             return ReadOnly()
         readings = self._settings.readings
-        plan = self._database.read(lambda connection: begin(connection, self._process, readings, operation))
+        estimator = self._settings.estimator
+        plan = self._database.read(
+            lambda connection: begin(connection, self._process, estimator, readings, operation)
+        )
         if not isinstance(plan, Plan):
             return plan
-        self._process.begin_plan(plan.session, plan.id)
+        self._process.begin_plan(plan)
+        # The user asked, so an undo is forgotten (UNDO-3).
+        self._process.undone.discard(plan.session)
         return Planned(plan=plan)
 
     def _commit(self, operation: CommitCompaction) -> Outcome:
         settings, plan = self._settings, operation.plan
         facts = CommitFacts(
-            self._database.connection, self._process, settings.readings, plan, operation.reply
+            self._database.connection,
+            self._process,
+            settings.estimator,
+            settings.readings,
+            plan,
+            operation.reply,
         )
         if not settings.conditions.not_cancelled(facts):
             # A plan is dropped for good, so the store need not be asked, nor waited for.
             return Cancelled()
+        notes = Notes()
         try:
-            outcome = self._database.write(lambda _: commit(settings.conditions, settings.estimator, facts))
+            outcome = self._database.write(
+                lambda connection: commit(settings.conditions, self._work(connection, notes), facts)
+            )
         except LockedError:
             outcome = Failed(reason=FailureReason.LOCKED)
+        else:
+            self._note(notes, None)
+        attempt = outcome.attempt if isinstance(outcome, Sent) else outcome
+        if isinstance(attempt, Committed):
+            self._process.undone.discard(plan.session)
         # Every answer spends the plan; that of a session or plan unknown here has none to spend.
         self._process.spend_plan(plan.session, plan.id)
         return outcome
@@ -324,15 +425,40 @@ class Store:
             return Cancelled()
         return Noop(reason=NoopReason.NO_SUCH_PLAN)
 
-    def _set(self, operation: SetModel | SetMetadata) -> Outcome:
+    def _set_sizes(self, operation: SetModel | SetSettings) -> Outcome:
+        notes = Notes()
+        plan: Plan | None = None
+
+        def work(connection: sqlite3.Connection) -> Outcome:
+            nonlocal plan
+            session = session_row(connection, operation.session)
+            if session is None:
+                return UNKNOWN_SESSION
+            before = session_sizes(connection, session)
+            if isinstance(operation, SetModel):
+                wrong = wrong_model(operation.model)
+            else:
+                wrong = wrong_settings(sizes(*before).model, operation.settings)
+            if wrong is not None:
+                return Refused(code=RefusalCode.SETTINGS, wrong=wrong)
+            if isinstance(operation, SetModel):
+                set_model(connection, session, to_body(operation.model))
+            else:
+                set_settings(connection, session, to_body(operation.settings))
+            is_other = session_sizes(connection, session) != before
+            if is_other and session.leaf_kind == NodeKind.ASSISTANT:
+                plan = automatic_plan(self._work(connection, notes), session.id)
+            return Done()
+
+        outcome = self._database.write(work)
+        return self._with_plan(outcome, plan, notes) if isinstance(outcome, Done) else outcome
+
+    def _set_metadata(self, operation: SetMetadata) -> Outcome:
         def work(connection: sqlite3.Connection) -> Outcome:
             session = session_row(connection, operation.session)
             if session is None:
                 return UNKNOWN_SESSION
-            if isinstance(operation, SetModel):
-                set_model(connection, session, to_body(operation.model))
-            else:
-                set_metadata(connection, session, operation.key, operation.value)
+            set_metadata(connection, session, operation.key, operation.value)
             return Done()
 
         return self._database.write(work)

@@ -4,7 +4,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.declarations import Capability, Declaration, Readings
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
@@ -15,7 +15,13 @@ from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions
 from tailmark_reference.store.connection import WAIT_SECONDS, ConnectionFactory, StoreError, connect
 from tailmark_reference.store.store import Store
 
-CAPABILITIES: Final = (Capability.VIEW, Capability.HISTORY, Capability.TREE, Capability.COMMIT)
+CAPABILITIES: Final = (
+    Capability.VIEW,
+    Capability.HISTORY,
+    Capability.TREE,
+    Capability.COMMIT,
+    Capability.CAPACITY,
+)
 """What the store offers."""
 
 
@@ -58,7 +64,7 @@ class SqliteSubject:
             raise StoreError(f"{self._folder}: no store was begun")
         return self._store
 
-    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
         """Start from an empty store with these sessions. Raises `StoreError`."""
         self._forget()
         self._path = self._folder / f"store-{next(self._numbers)}.sqlite"
@@ -71,7 +77,7 @@ class SqliteSubject:
             conditions=self._conditions,
         )
         for session in sessions:
-            self._store.add_session(session, model)
+            self._store.add_session(session, model, settings)
 
     def perform(self, operation: Operation) -> Outcome:
         """Do one operation."""

@@ -1,34 +1,29 @@
-"""Operations that leave a part of the tree and go on elsewhere: retry, edit, fork, undo."""
+"""Operations that go on elsewhere in the tree without a request: fork, undo."""
 
 import sqlite3
 
 from tailmark.identifiers import NodeId
-from tailmark.messages import Role
-from tailmark.operations import Edit, Fork, Retry, Undo
+from tailmark.operations import Fork, Undo
 from tailmark.outcomes import Done, Outcome, RefusalCode, Refused
-from tailmark_reference.estimate import Estimator
-from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.history import (
     UNKNOWN_SESSION,
     calls_at_end,
     follows_otherwise,
-    refusal_of_message,
     stale,
 )
 from tailmark_reference.store.process import Process, Running
 from tailmark_reference.store.queries import (
     NodeRow,
     SessionRow,
-    last_turn,
     node_by_id,
     node_by_seq,
     open_calls,
-    session_model,
     session_row,
+    session_sizes,
     upwards,
 )
 from tailmark_reference.store.schema import NodeKind
-from tailmark_reference.store.writing import End, insert_message, insert_session, move_leaf
+from tailmark_reference.store.writing import insert_session, move_leaf
 
 _UNSTABLE = Refused(code=RefusalCode.UNSTABLE)
 
@@ -36,54 +31,6 @@ _UNSTABLE = Refused(code=RefusalCode.UNSTABLE)
 def is_stable(connection: sqlite3.Connection, process: Process, session: SessionRow) -> bool:
     """Whether no call is open at the end of the branch and no answer runs on the session."""
     return process.running(session.id) is None and not calls_at_end(connection, session)
-
-
-def retry(connection: sqlite3.Connection, process: Process, operation: Retry) -> Outcome:
-    """Leave the last turn's answer (RETRY-1 to RETRY-5)."""
-    session = session_row(connection, operation.session)
-    if session is None:
-        return UNKNOWN_SESSION
-    if not is_stable(connection, process, session):
-        return _UNSTABLE
-    turn = last_turn(connection, session.leaf)
-    if turn is None:
-        return Refused(code=RefusalCode.NO_QUESTION)
-    if follows_otherwise(connection, session, operation.follows):
-        return stale(session)
-    if turn.answer is None:
-        return Done()
-    move_leaf(connection, session, node_by_seq(connection, turn.answer).parent)
-    return Done(left=turn.steering)
-
-
-def edit(connection: sqlite3.Connection, process: Process, estimator: Estimator, operation: Edit) -> Outcome:
-    """Replace the message that opened the last turn by a sibling (EDIT-1, EDIT-2)."""
-    session = session_row(connection, operation.session)
-    if session is None:
-        return UNKNOWN_SESSION
-    if not is_stable(connection, process, session):
-        return _UNSTABLE
-    target = node_by_id(connection, operation.target)
-    if target is None:
-        return Refused(code=RefusalCode.UNKNOWN_NODE)
-    turn = last_turn(connection, session.leaf)
-    if turn is None or turn.opener != target.seq:
-        return Refused(code=RefusalCode.NOT_LAST_TURN)
-    message = operation.message
-    if message.role is not Role.USER:
-        return Refused(code=RefusalCode.NOT_A_USER_MESSAGE)
-    if node_by_id(connection, message.id) is not None:
-        return Refused(code=RefusalCode.KNOWN_ID)
-    refusal = refusal_of_message(message, ())
-    if refusal is not None:
-        return refusal
-    if follows_otherwise(connection, session, operation.follows):
-        return stale(session)
-    # The opener has no call open before it, so its sibling has none.
-    end = End(target.parent, target.checkpoint, ())
-    leaf = insert_message(connection, end, message, to_body(message), estimator.message(message))
-    move_leaf(connection, session, leaf)
-    return Done(written=(message.id,), left=turn.steering)
 
 
 def _is_being_generated(connection: sqlite3.Connection, running: Running, node: NodeRow) -> bool:
@@ -117,7 +64,7 @@ def fork(connection: sqlite3.Connection, process: Process, operation: Fork) -> O
         return Refused(code=RefusalCode.NOT_ASSISTANT)
     if not _may_fork(connection, process, target):
         return _UNSTABLE
-    insert_session(connection, operation.new_session, target.seq, session_model(connection, session))
+    insert_session(connection, operation.new_session, target.seq, *session_sizes(connection, session))
     return Done()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from tailmark.identifiers import CallId, NodeId, PartId, SessionId, Tokens
+from tailmark.identifiers import CallId, PartId, SessionId, Tokens
 from tailmark.messages import ApprovalRequest, Message, ResultStatus, Role, ToolCall, ToolResult
 from tailmark.plans import Checkpoint
 from tailmark_reference.estimate import Estimator
@@ -79,15 +79,25 @@ def insert_row(
 ) -> int:
     """Write a message's own row and nothing else. The last three are columns. Answers its number."""
     cursor = connection.execute(
-        "INSERT INTO node (id, parent, kind, checkpoint, open_since, estimate, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (message.id, parent, _KINDS[message.role], checkpoint, open_since, estimate, body),
+        "INSERT INTO node (id, parent, kind, checkpoint, open_since, usage, estimate, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            message.id,
+            parent,
+            _KINDS[message.role],
+            checkpoint,
+            open_since,
+            0 if message.usage is None or message.built_on is None else 1,
+            estimate,
+            body,
+        ),
     )
     return _made(cursor)
 
 
 def _settle(connection: sqlite3.Connection, call: OpenCallRow, node: int) -> None:
     connection.execute(
-        "UPDATE call SET settled = ? WHERE node = ? AND position = ?", (node, call.node, call.position)
+        "UPDATE call SET settled = ?, late = ? WHERE node = ? AND position = ?",
+        (node, int(node == call.node), call.node, call.position),
     )
 
 
@@ -143,7 +153,7 @@ def move_leaf(connection: sqlite3.Connection, session: SessionRow, leaf: int | N
 def insert_checkpoint(
     connection: sqlite3.Connection,
     session: SessionRow,
-    base: NodeId,
+    base: int,
     checkpoint: Checkpoint,
     estimate: Tokens,
     open_since: int | None,
@@ -154,7 +164,7 @@ def insert_checkpoint(
     connection.execute(
         """
         INSERT INTO node (seq, id, parent, kind, place, session, checkpoint, open_since, estimate, body) VALUES (
-            ?, ?, (SELECT seq FROM node WHERE id = ?), 4, (SELECT seq FROM node WHERE id = ?), ?, ?, ?, ?, ?
+            ?, ?, ?, 4, (SELECT seq FROM node WHERE id = ?), ?, ?, ?, ?, ?
         )
         """,
         (
@@ -178,16 +188,24 @@ def _made(cursor: sqlite3.Cursor) -> int:
     return seq
 
 
-def insert_session(connection: sqlite3.Connection, session: SessionId, leaf: int | None, model: str) -> None:
-    """Write a new session at revision 0, without metadata. ``model`` is the model's body."""
+def insert_session(
+    connection: sqlite3.Connection, session: SessionId, leaf: int | None, model: str, settings: str
+) -> None:
+    """Write a new session at revision 0, without metadata. ``model`` and ``settings`` are bodies."""
     connection.execute(
-        "INSERT INTO session (id, leaf, revision, model) VALUES (?, ?, 0, ?)", (session, leaf, model)
+        "INSERT INTO session (id, leaf, revision, model, settings) VALUES (?, ?, 0, ?, ?)",
+        (session, leaf, model, settings),
     )
 
 
 def set_model(connection: sqlite3.Connection, session: SessionRow, model: str) -> None:
     """Replace the session's model by another, given as its body."""
     connection.execute("UPDATE session SET model = ? WHERE seq = ?", (model, session.seq))
+
+
+def set_settings(connection: sqlite3.Connection, session: SessionRow, settings: str) -> None:
+    """Replace the session's settings by others, given as their body."""
+    connection.execute("UPDATE session SET settings = ? WHERE seq = ?", (settings, session.seq))
 
 
 def set_metadata(connection: sqlite3.Connection, session: SessionRow, key: str, value: str) -> None:
