@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 from attrs import frozen
 
@@ -127,7 +128,7 @@ def read_chapter(name: str, text: str) -> Chapter:
     if not introduction:
         raise CatalogueError(name, 1, "the chapter has no introduction")
     read: list[Clause] = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in pairwise([*starts, len(lines)]):
         clause = _read_clause(name, lines[start], lines[start + 1 : end])
         if any(clause.id == other.id for other in read):
             raise CatalogueError(name, lines[start].number, f"{clause.id} stands twice")
