@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from tailmark.identifiers import PlanId, SessionId
 from tailmark.operations import CommitCompaction, Operation
-from tailmark.outcomes import Committed, Done, Outcome, Planned
+from tailmark.outcomes import Committed, Done, Outcome, Sent, begun_plan
 from tailmark.traces import Step
 from tailmark.views import Observation, difference
 from tailmark_conformance.explorers import contents
@@ -21,6 +21,7 @@ from tailmark_reference.model.observe import Observer
 from tailmark_reference.model.step import step
 from tailmark_reference.model.world import Process, empty_world
 from tailmark_reference.store.store import Store
+from tailmark_reference.store.subject import CAPABILITIES
 
 PROCESSES = 3
 SESSIONS = (SessionId("S1"), SessionId("S2"))
@@ -41,11 +42,11 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def open(self, random: Random) -> None:
         """An empty store with two sessions, opened by every process."""
         path = Path(self._folder.name) / "store.sqlite"
-        model = contents.model(random)
+        model, settings = contents.sizes(random, frozenset(CAPABILITIES))
         self._stores = [Store.open(path) for _ in range(PROCESSES)]
         for session in SESSIONS:
-            assert self._stores[0].add_session(session, model) == Done()
-        self._world = empty_world(SESSIONS, model)
+            assert self._stores[0].add_session(session, model, settings) == Done()
+        self._world = empty_world(SESSIONS, model, settings)
         self._observation = self._seen(0)
         self._known = Known(difference(NOTHING, self._observation))
         self._walk = Walk(self._known, random)
@@ -64,8 +65,9 @@ class StoreAgainstModel(RuleBasedStateMachine):
         assert outcome == expected, operation
         self._world = world
         self._owned[who] = world.process
-        if isinstance(outcome, Planned):
-            self._began[outcome.plan.session, outcome.plan.id] = who
+        plan = begun_plan(outcome)
+        if plan is not None:
+            self._began[plan.session, plan.id] = who
         self._compare(who, operation, outcome)
 
     def _compare(self, who: int, operation: Operation, outcome: Outcome) -> None:
@@ -74,7 +76,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         fresh = self._stores[who].observe_fresh()
         nothing_runs = evolve(self._world, process=Process())
         assert fresh == Observer().observe(nothing_runs)
-        if not isinstance(outcome, Done | Committed):
+        if not isinstance(outcome, Done | Sent | Committed):
             assert _durable(now) == _durable(self._observation), "a refusal changes nothing"
         change = difference(self._observation, now)
         self._known.feed(Step(operation=operation, outcome=outcome, change=change))

@@ -78,7 +78,7 @@ def test_contents_become_plain() -> None:
     )
     script = Script(
         sessions=(SessionId("S1"), SessionId("S2")),
-        model=Model(name=ModelName("m"), tail_budget=None),
+        model=Model(name=ModelName("m")),
         entries=(Append(session=SessionId("S1"), message=message, follows=None),),
     )
     subject = counts_twice_and_forgets()

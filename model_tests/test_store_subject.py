@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from store_builders import MODEL, S1, user
+from tailmark.budgets import Settings
 from tailmark.declarations import Capability, Readings, RefreshReading
 from tailmark.identifiers import SessionId
 from tailmark.operations import Append
@@ -17,10 +18,10 @@ from tailmark_reference.store.subject import SqliteSubject
 def test_each_reset_begins_a_new_file(tmp_path: Path) -> None:
     """Nothing of what was before is seen or left behind."""
     subject = SqliteSubject(tmp_path)
-    subject.reset((S1,), MODEL)
+    subject.reset((S1,), MODEL, Settings())
     assert isinstance(subject.perform(Append(session=S1, message=user("U1"))), Done)
     (before,) = tmp_path.glob("*.sqlite")
-    subject.reset((SessionId("S2"), S1), MODEL)
+    subject.reset((SessionId("S2"), S1), MODEL, Settings())
     (after,) = tmp_path.glob("*.sqlite")
     assert before != after
     seen = subject.observe()
@@ -34,7 +35,7 @@ def test_each_reset_begins_a_new_file(tmp_path: Path) -> None:
 def test_no_sessions(tmp_path: Path) -> None:
     """An empty store is a store."""
     subject = SqliteSubject(tmp_path)
-    subject.reset((), MODEL)
+    subject.reset((), MODEL, Settings())
     assert subject.observe() == Observation(sessions=(), nodes=())
     subject.close()
 

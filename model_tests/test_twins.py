@@ -1,5 +1,7 @@
 """The model admits every other implementation that the rules allow, and the predicates find nothing in it."""
 
+from collections.abc import Callable
+from itertools import count
 from random import Random
 
 import pytest
@@ -8,34 +10,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from tailmark.declarations import AdvanceReading, Readings, RefreshReading
-from tailmark.identifiers import NodeId, PartId, SessionId, Tokens
+from tailmark.budgets import Budgets, Model, Settings
+from tailmark.declarations import (
+    AdvanceReading,
+    MeasureReading,
+    OversizedReading,
+    Readings,
+    RefreshReading,
+)
+from tailmark.identifiers import NodeId, PartId, PlanId, Revision, SessionId, Tokens
 from tailmark.judge import PREDICATES
 from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, ToolResult
 from tailmark.operations import Abandon, EndAnswer, Operation
 from tailmark.outcomes import Done, Outcome
-from tailmark.plans import Plan
+from tailmark.plans import Plan, Trigger
 from tailmark_conformance.explorers.runs import SHOULDS, Selection, walk
 from tailmark_reference.model import step as transitions
 from tailmark_reference.model import writing
-from tailmark_reference.model.rules import RULES, Rules, allowed_places
+from tailmark_reference.model.capacity import budgets
+from tailmark_reference.model.places import Choice, manual_places, pressed_places
+from tailmark_reference.model.rules import RULES, Rules
 from tailmark_reference.model.subject import ModelSubject
-from tailmark_reference.model.tree import TreeNode
 
 EVERYTHING = Selection(clauses=tuple(PREDICATES))
 
 
-def _youngest_place(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    return allowed_places(tail, first=first, budget=budget, reading=reading)[-1]
+def _allowed(choice: Choice) -> tuple[int, ...]:
+    return manual_places(choice) if choice.trigger is Trigger.MANUAL else pressed_places(choice)
 
 
-def _middle_place(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    places = allowed_places(tail, first=first, budget=budget, reading=reading)
-    return places[len(places) // 2]
+def _youngest_place(choice: Choice) -> int | None:
+    places = _allowed(choice)
+    return places[-1] if places else None
+
+
+def _middle_place(choice: Choice) -> int | None:
+    places = _allowed(choice)
+    return places[len(places) // 2] if places else None
 
 
 def _bytes(message: Message) -> Tokens:
@@ -48,6 +59,25 @@ def _length(text: str) -> Tokens:
 
 def _own_id(plan: Plan, taken: object) -> NodeId:  # noqa: ARG001  # the type of the rule
     return NodeId(f"{plan.session}/{plan.revision}/{plan.id}")
+
+
+def _own_plan_id(
+    trigger: Trigger, session: SessionId, revision: Revision, taken: Callable[[PlanId], bool]
+) -> PlanId:
+    names = (PlanId(f"{session}/{trigger}/{revision}/{number}") for number in count())
+    return next(name for name in names if not taken(name))
+
+
+def _narrow(model: Model, settings: Settings) -> Budgets:
+    """Half of the reference's tail and summary, and another margin."""
+    own = budgets(model, settings)
+    tail = own.tail if settings.tail is not None or own.tail is None else Tokens(max(1, own.tail // 2))
+    return evolve(
+        own,
+        tail=tail,
+        summary=Tokens(max(1, own.summary // 2)),
+        margin=Tokens(own.margin and own.margin - (own.margin > 1)),
+    )
 
 
 class _AbandonsInToolMessages(ModelSubject):
@@ -86,9 +116,15 @@ class _AbandonsInToolMessages(ModelSubject):
 
 TWINS: dict[str, Rules] = {
     "the reference": RULES,
-    "the youngest allowed place": evolve(RULES, choose_place=_youngest_place),
-    "some allowed place": evolve(RULES, choose_place=_middle_place),
+    "the youngest allowed place": evolve(
+        RULES, manual_position=_youngest_place, pressed_position=_youngest_place
+    ),
+    "some allowed place": evolve(RULES, manual_position=_middle_place, pressed_position=_middle_place),
     "another estimator": evolve(RULES, estimate=_bytes, estimate_summary=_length),
+    "other names of plans": evolve(RULES, plan_id=_own_plan_id),
+    "other budgets": evolve(RULES, budgets=_narrow),
+    "keeps no oversized turn": evolve(RULES, readings=Readings(oversized=OversizedReading.OPEN)),
+    "measures plainly": evolve(RULES, readings=Readings(measure=MeasureReading.PLAIN)),
     "other ids": evolve(RULES, checkpoint_id=_own_id),
     "a verbatim refresh": evolve(RULES, readings=Readings(refresh=RefreshReading.VERBATIM)),
     "advances to the last turn": evolve(RULES, readings=Readings(advance=AdvanceReading.TO_LAST_TURN)),

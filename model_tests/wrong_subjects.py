@@ -7,16 +7,16 @@ from typing import Any, NoReturn
 from attrs import evolve
 from typing_extensions import override
 
-from tailmark.budgets import Model
-from tailmark.declarations import AdvanceReading, Capability, Declaration, Deviation, Field
-from tailmark.identifiers import ClauseId, Revision, SessionId, Tokens
+from tailmark.budgets import Model, Settings
+from tailmark.declarations import Capability, Declaration, Deviation, Field
+from tailmark.identifiers import ClauseId, Revision, SessionId
 from tailmark.operations import Fork, Operation, Restart, Undo
 from tailmark.outcomes import Outcome, RefusalCode, Refused
 from tailmark.subjects import Subject
 from tailmark.views import Observation
-from tailmark_reference.model.rules import RULES, allowed_places
+from tailmark_reference.model.places import Choice, manual_places
+from tailmark_reference.model.rules import RULES
 from tailmark_reference.model.subject import ModelSubject
-from tailmark_reference.model.tree import TreeNode
 
 NO_CALLABLE = "a text"
 
@@ -55,13 +55,12 @@ def counts_twice_and_forgets() -> ModelSubject:
 
 def departs() -> ModelSubject:
     """Always keeps as little as it may: what SHOULD be kept is not."""
-    return ModelSubject(evolve(RULES, choose_place=_youngest_place))
+    return ModelSubject(evolve(RULES, manual_position=_youngest_place))
 
 
-def _youngest_place(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    return allowed_places(tail, first=first, budget=budget, reading=reading)[-1]
+def _youngest_place(choice: Choice) -> int | None:
+    places = manual_places(choice)
+    return places[-1] if places else None
 
 
 class _Declaring:
@@ -106,9 +105,9 @@ class _Raising:
         """The model's."""
         return self._model.declaration
 
-    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
         """As the model."""
-        self._model.reset(sessions, model)
+        self._model.reset(sessions, model, settings)
 
     def perform(self, operation: Operation) -> Outcome:
         """As the model, or not."""

@@ -22,7 +22,7 @@ from tailmark_conformance.explorers.walks import Walk
 from tailmark_conformance.recording import Recorder
 from tailmark_reference.model.admits import Follower
 from tailmark_reference.model.step import step
-from tailmark_reference.model.subject import ModelSubject
+from tailmark_reference.model.subject import CAPABILITIES, ModelSubject
 from tailmark_reference.model.world import empty_world
 
 SESSIONS = (SessionId("S1"), SessionId("S2"))
@@ -32,7 +32,10 @@ def _traces(count: int, steps: int) -> list[Trace]:
     traces = []
     for seed in range(count):
         random = Random(seed)
-        recorder = Recorder(ModelSubject(), sessions=SESSIONS, model=contents.model(random), look_fresh=False)
+        model, settings = contents.sizes(random, frozenset(CAPABILITIES))
+        recorder = Recorder(
+            ModelSubject(), sessions=SESSIONS, model=model, settings=settings, look_fresh=False
+        )
         known = Known(recorder.start)
         path = Walk(known, random)
         for _ in range(steps):
@@ -42,13 +45,19 @@ def _traces(count: int, steps: int) -> list[Trace]:
 
 
 def _bare(trace: Trace) -> None:
-    world = empty_world(trace.sessions, trace.model)
+    world = empty_world(trace.sessions, trace.model, trace.settings)
     for one in trace.steps:
         world, _ = step(world, one.operation)
 
 
 def _observed(trace: Trace) -> None:
-    recorder = Recorder(ModelSubject(), sessions=trace.sessions, model=trace.model, look_fresh=False)
+    recorder = Recorder(
+        ModelSubject(),
+        sessions=trace.sessions,
+        model=trace.model,
+        settings=trace.settings,
+        look_fresh=False,
+    )
     for one in trace.steps:
         recorder.perform(one.operation)
 
@@ -61,16 +70,22 @@ def _by_predicates(trace: Trace) -> None:
 
 
 def _by_model(trace: Trace) -> None:
-    follower = Follower(trace.declaration, trace.sessions, trace.model)
+    follower = Follower(trace.declaration, trace.sessions, trace.model, trace.settings)
     follower.start(trace.start)
     for one in trace.steps:
         follower.feed(one)
 
 
 def _by_both(trace: Trace) -> None:
-    recorder = Recorder(ModelSubject(), sessions=trace.sessions, model=trace.model, look_fresh=False)
+    recorder = Recorder(
+        ModelSubject(),
+        sessions=trace.sessions,
+        model=trace.model,
+        settings=trace.settings,
+        look_fresh=False,
+    )
     judge = Judge(trace.declaration)
-    follower = Follower(trace.declaration, trace.sessions, trace.model)
+    follower = Follower(trace.declaration, trace.sessions, trace.model, trace.settings)
     judge.start(recorder.start)
     follower.start(recorder.start)
     for one in trace.steps:

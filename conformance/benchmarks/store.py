@@ -25,7 +25,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tailmark import json_form
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.identifiers import ModelName, NodeId, PartId, PlanId, SessionId, Tokens
 from tailmark.messages import Message, Role, Text
 from tailmark.operations import Append, BeginCompaction, CommitCompaction
@@ -159,7 +159,7 @@ def _line(what: str, where: str, bare: float, ours: float, aim: float | None) ->
 @contextmanager
 def _store(folder: Path, budget: int | None = None) -> Iterator[Store]:
     store = Store.open(folder / "store.sqlite")
-    store.add_session(SESSION, Model(name=ModelName("model"), tail_budget=_tokens(budget)))
+    store.add_session(SESSION, Model(name=ModelName("model")), Settings(tail=_tokens(budget)))
     try:
         yield store
     finally:

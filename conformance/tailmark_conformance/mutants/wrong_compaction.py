@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from tailmark.declarations import AdvanceReading
 from tailmark.identifiers import NodeId, Tokens
 from tailmark.messages import Role
 from tailmark.outcomes import FailureReason, NoopReason
 from tailmark.plans import Checkpoint, FinishReason, Plan, SummariserReply, SummaryFailure
 from tailmark_conformance.mutants.wrong_rule import WrongRule, wrong
 from tailmark_reference.model import rules as right
+from tailmark_reference.model.places import Choice, manual_candidates, manual_position, tail_fits
 from tailmark_reference.model.rules import RULES
 from tailmark_reference.model.tree import TreeNode, walk
 from tailmark_reference.model.world import PlanState, Session
@@ -20,73 +20,74 @@ from tailmark_reference.model.world import PlanState, Session
 # ruff: noqa: ARG001
 
 
-def _compacts_behind_a_checkpoint(leaf: TreeNode | None, checkpoint: TreeNode | None) -> NoopReason | None:
-    return None if checkpoint is not None else right.nothing_to_do(leaf, checkpoint)
+def _compacts_behind_a_checkpoint(
+    leaf: TreeNode | None, checkpoint: TreeNode | None, *, summary_too_long: bool
+) -> NoopReason | None:
+    if checkpoint is not None:
+        return None
+    return right.nothing_to_do(leaf, checkpoint, summary_too_long=summary_too_long)
 
 
-def _wants_three_turns(leaf: TreeNode | None, checkpoint: TreeNode | None) -> NoopReason | None:
+def _wants_three_turns(
+    leaf: TreeNode | None, checkpoint: TreeNode | None, *, summary_too_long: bool
+) -> NoopReason | None:
     if checkpoint is None and (leaf is None or leaf.turns < 3):
         return NoopReason.TOO_FEW_TURNS
-    return right.nothing_to_do(leaf, checkpoint)
+    return right.nothing_to_do(leaf, checkpoint, summary_too_long=summary_too_long)
 
 
-def _never_again(leaf: TreeNode | None, checkpoint: TreeNode | None) -> NoopReason | None:
-    return NoopReason.CHECKPOINT_IS_LEAF if checkpoint is not None else right.nothing_to_do(leaf, checkpoint)
+def _never_again(
+    leaf: TreeNode | None, checkpoint: TreeNode | None, *, summary_too_long: bool
+) -> NoopReason | None:
+    if checkpoint is not None:
+        return NoopReason.CHECKPOINT_IS_LEAF
+    return right.nothing_to_do(leaf, checkpoint, summary_too_long=summary_too_long)
 
 
-def _budget_is_ignored(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    return right.candidates(tail, first=first)[0]
+def _budget_is_ignored(choice: Choice) -> int | None:
+    return next(iter(manual_candidates(choice)), None)
 
 
-def _last_turn_always(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    return right.candidates(tail, first=first)[-1]
+def _last_turn_always(choice: Choice) -> int | None:
+    return manual_candidates(choice)[-1] if manual_candidates(choice) else None
 
 
-def _inside_a_turn(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    place = right.choose_place(tail, first=first, budget=budget, reading=reading)
-    index = tail.index(place)
-    return tail[index + 1] if index + 1 < len(tail) else place
+def _inside_a_turn(choice: Choice) -> int | None:
+    place = manual_position(choice)
+    return place + 1 if place is not None and place + 1 < len(choice.tail) else place
 
 
-def _four_messages_stay(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    return tail[-4] if len(tail) > 4 else right.candidates(tail, first=first)[-1]
+def _four_messages_stay(choice: Choice) -> int | None:
+    return len(choice.tail) - 4 if len(choice.tail) > 4 else _last_turn_always(choice)
 
 
-def _at_an_answer(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    answers = [node for node in tail if node.message and node.message.role is Role.ASSISTANT]
-    return answers[-1] if answers else right.candidates(tail, first=first)[-1]
+def _at_an_answer(choice: Choice) -> int | None:
+    answers = [
+        position
+        for position, node in enumerate(choice.tail)
+        if node.message and node.message.role is Role.ASSISTANT
+    ]
+    return answers[-1] if answers else _last_turn_always(choice)
 
 
-def _oversized_turn_drags_the_older(
-    tail: tuple[TreeNode, ...], *, first: bool, budget: Tokens | None, reading: AdvanceReading
-) -> TreeNode:
-    places = right.candidates(tail, first=first)
-    fitting = [place for place in places if right.fits(right.cost(right.tail_from(tail, place)), budget)]
-    return right.choose_place(tail, first=first, budget=budget, reading=reading) if fitting else places[0]
+def _oversized_turn_drags_the_older(choice: Choice) -> int | None:
+    places = manual_candidates(choice)
+    fitting = [place for place in places if tail_fits(choice, place)]
+    return manual_position(choice) if fitting or not places else places[0]
 
 
-def _last_excluded_is_forgotten(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[NodeId, ...]:
-    return right.excluded(tail, place)[:-1]
+def _last_excluded_is_forgotten(tail: tuple[TreeNode, ...], position: int) -> tuple[NodeId, ...]:
+    return right.excluded(tail, position)[:-1]
 
 
-def _previous_tail_is_forgotten(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[NodeId, ...]:
-    dropped = tail[: tail.index(place)]
+def _previous_tail_is_forgotten(tail: tuple[TreeNode, ...], position: int) -> tuple[NodeId, ...]:
+    dropped = tail[:position]
     since = dropped[-1].checkpoint_above if dropped else None
     kept = set(walk(since)) if since is not None else set()
     return tuple(node.id for node in dropped if node not in kept)
 
 
-def _kept_is_summarised_too(tail: tuple[TreeNode, ...], place: TreeNode) -> tuple[NodeId, ...]:
+def _kept_is_summarised_too(tail: tuple[TreeNode, ...], position: int) -> tuple[NodeId, ...]:
     return tuple(node.id for node in tail)
 
 
@@ -194,24 +195,28 @@ COMPACTION: tuple[WrongRule, ...] = (
     wrong(
         "budget-is-ignored",
         "The tail is as long as can be, whatever it costs.",
-        evolve(RULES, choose_place=_budget_is_ignored),
+        evolve(RULES, manual_position=_budget_is_ignored),
     ),
     wrong(
         "last-turn-always",
         "Moves the place to the last turn where it should refresh.",
-        evolve(RULES, choose_place=_last_turn_always),
+        evolve(RULES, manual_position=_last_turn_always),
     ),
-    wrong("inside-a-turn", "Cuts behind the question.", evolve(RULES, choose_place=_inside_a_turn)),
+    wrong("inside-a-turn", "Cuts behind the question.", evolve(RULES, manual_position=_inside_a_turn)),
     wrong(
-        "four-messages-stay", "Keeps the last four messages.", evolve(RULES, choose_place=_four_messages_stay)
+        "four-messages-stay",
+        "Keeps the last four messages.",
+        evolve(RULES, manual_position=_four_messages_stay),
     ),
     wrong(
-        "at-an-answer", "Cuts before the last assistant message.", evolve(RULES, choose_place=_at_an_answer)
+        "at-an-answer",
+        "Cuts before the last assistant message.",
+        evolve(RULES, manual_position=_at_an_answer),
     ),
     wrong(
         "oversized-turn-drags-the-older",
         "An oversized last turn keeps older turns with it.",
-        evolve(RULES, choose_place=_oversized_turn_drags_the_older),
+        evolve(RULES, manual_position=_oversized_turn_drags_the_older),
     ),
     wrong(
         "last-excluded-is-forgotten",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
-from tailmark.budgets import Model
+from tailmark.budgets import Budgets, Model, Occupancy, Settings
 from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, Revision, SessionId, Tokens
 from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, Text, ToolCall, ToolResult
 from tailmark.operations import Abandon, Append, CommitCompaction
@@ -307,6 +307,8 @@ class Chain:
             excluded=excluded,
             refresh=latest is not None and before == old_before,
             model=self._model(),
+            budgets=Budgets(),
+            occupancy=Occupancy(tokens=Tokens(0), added=Tokens(0)),
             instructions=None,
             request=SummaryRequest(previous_summary=previous_summary, messages=excluded),
             tokens_before=Tokens(
@@ -360,6 +362,9 @@ class Chain:
             checkpoint=None,
             projection=(),
             model=self._model(),
+            settings=Settings(),
+            budgets=Budgets(),
+            occupancy=Occupancy(tokens=Tokens(0), added=Tokens(0)),
             metadata={},
         )
 
