@@ -1,13 +1,21 @@
 """What one process knows of the soundness of its sessions: each is audited once, when it is first worked with (DMG-1)."""
 
-import hashlib
 import sqlite3
-from pathlib import Path
 
 from attrs import Factory, define, frozen
 
 from tailmark.damage import Damage
 from tailmark.identifiers import SessionId
+from tailmark.json_form import JsonFormError
+from tailmark.operations import (
+    CancelCompaction,
+    CommitCompaction,
+    Fork,
+    InflictDamage,
+    Load,
+    Operation,
+    Restart,
+)
 from tailmark_reference.store.audit import (
     Fault,
     as_damage,
@@ -16,16 +24,31 @@ from tailmark_reference.store.audit import (
     readable_run,
     unreadable_nodes,
 )
-from tailmark_reference.store.queries import SessionRow, is_on_branch
+from tailmark_reference.store.connection import StoreError
+from tailmark_reference.store.queries import (
+    SessionRow,
+    is_on_branch,
+    node_by_id,
+    session_row,
+    session_sizes,
+)
 from tailmark_reference.store.readable import scratch
+from tailmark_reference.store.sizes import sizes
 
 
 @frozen(eq=False)
 class Damaged:
     """A damaged session: what is wrong, and its readable part as a store of its own."""
 
+    session: SessionId
     damage: tuple[Damage, ...]
     part: sqlite3.Connection
+
+    def of_part(self) -> tuple[sqlite3.Connection, SessionRow]:
+        """The session as it is in the part."""
+        row = session_row(self.part, self.session)
+        assert row is not None  # it was copied
+        return self.part, row
 
 
 @define
@@ -42,13 +65,36 @@ class Audits:
             self._known[session.id] = self._audited(connection, session)
         return self._known[session.id]
 
+    def is_sound(self, session: SessionId) -> bool:
+        """Whether the session was audited and nothing was found."""
+        return session in self._known and self._known[session] is None
+
+    def trust(self, session: SessionId) -> None:
+        """The session's branch was seen to be sound already, as that of a fork is."""
+        self._known[session] = None
+
+    def refuse(self, connection: sqlite3.Connection, operation: Operation) -> bool:
+        """Whether damage forbids an operation: on the session that it is about, or above the target of a fork (DMG-3)."""
+        if isinstance(operation, CancelCompaction | Load | Restart | InflictDamage):
+            return False
+        session = operation.plan.session if isinstance(operation, CommitCompaction) else operation.session
+        row = session_row(connection, session)
+        if row is None:
+            return False
+        if self.of(connection, row) is not None:
+            return True
+        if not isinstance(operation, Fork) or session_row(connection, operation.new_session) is not None:
+            return False
+        target = node_by_id(connection, operation.target)
+        return target is not None and self._is_damaged_above(connection, row, target.seq)
+
     def known(self, session: SessionId) -> Damaged | None:
         """What was found when the session was audited; ``None`` if it was not."""
         return self._known.get(session)
 
-    def is_damaged_above(self, connection: sqlite3.Connection, session: SessionRow, target: int) -> bool:
-        """Whether a node, or one above it, is damaged. The nodes of a sound session are sound."""
-        if self.of(connection, session) is None and is_on_branch(connection, session.leaf, target):
+    def _is_damaged_above(self, connection: sqlite3.Connection, session: SessionRow, target: int) -> bool:
+        # The nodes of a sound session are sound.
+        if is_on_branch(connection, session.leaf, target):
             return False
         return bool(self._faults(connection, target))
 
@@ -75,11 +121,12 @@ class Audits:
             self.forget(session)
 
     def _audited(self, connection: sqlite3.Connection, session: SessionRow) -> Damaged | None:
+        check_session(connection, session)
         faults = self._faults(connection, session.leaf)
         if not faults:
             return None
         run = readable_run(connection, session.leaf, faults)
-        return Damaged(as_damage(faults), scratch(connection, session.id, run))
+        return Damaged(session.id, as_damage(faults), scratch(connection, session.id, run))
 
     def _faults(self, connection: sqlite3.Connection, leaf: int | None) -> tuple[Fault, ...]:
         return audit(connection, leaf, self._doubled(connection)) if leaf is not None else ()
@@ -90,13 +137,14 @@ class Audits:
         return self._duplicates
 
 
-def store_digest(path: Path) -> str:
-    """A digest of the durable bytes: the file, and the log of what is not in it yet (DMG-4)."""
-    hashed = hashlib.sha256()
-    for file in (path, path.with_name(f"{path.name}-wal")):
-        # A log that holds nothing and none are the same.
-        if file.exists():
-            with file.open("rb") as stream:
-                for block in iter(lambda: stream.read(1 << 20), b""):
-                    hashed.update(block)
-    return hashed.hexdigest()
+def check_session(connection: sqlite3.Connection, session: SessionRow) -> None:
+    """Raises `StoreError` where a session's own row cannot be read: there is no node to name for it."""
+    try:
+        sizes(*session_sizes(connection, session))
+        readable = session.revision >= 0
+    except (ValueError, TypeError, JsonFormError):
+        readable = False
+    if not readable:
+        raise StoreError(
+            f"the session {session.id} cannot be read: its model, settings or revision is damaged"
+        )

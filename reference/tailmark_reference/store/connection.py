@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from tailmark.outcomes import Committed, Done, Outcome, Sent
+from tailmark.outcomes import Committed, Done, Failed, FailureReason, Outcome, ReadOnly, Sent
 from tailmark_reference.store.schema import APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
 T = TypeVar("T")
@@ -34,6 +34,16 @@ class LockedError(StoreError):
 
 class UnwritableError(StoreError):
     """The file can be read, but not written. Nothing changed."""
+
+
+def answered(do: Callable[[], Outcome]) -> Outcome:
+    """What was done: `failed(locked)` where the store was held for too long, `read-only` where it cannot be written."""
+    try:
+        return do()
+    except LockedError:
+        return Failed(reason=FailureReason.LOCKED)
+    except UnwritableError:
+        return ReadOnly()
 
 
 def connect(uri: str) -> sqlite3.Connection:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tailmark.damage import DamageKind
 from tailmark.identifiers import NodeId, SessionId
+from tailmark_reference.store.audit import audit, duplicate_ids
 from tailmark_reference.store.schema import NodeKind
 
 _INDEX = "sqlite_autoindex_node_1"
@@ -23,12 +24,14 @@ class CannotBeInflictedError(Exception):
 
 
 def damage_store(path: Path, session: SessionId, kind: DamageKind, node: NodeId) -> None:
-    """Damage one node of a store that nobody has open. Nothing of it is left beside the file.
+    """Damage one node of a store. Whoever has it open is to open it anew.
 
     Raises `CannotBeInflictedError`; then nothing changed.
     """
     with _unguarded(path) as connection:
         seq = _number_of(connection, node)
+        if any(fault.seq == seq for fault in audit(connection, seq, duplicate_ids(connection))):
+            raise CannotBeInflictedError(f"{node} is damaged already")
         if kind is DamageKind.MISSING_LEAF:
             _lose_leaf(connection, session, seq)
         else:

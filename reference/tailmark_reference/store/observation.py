@@ -3,6 +3,8 @@
 import sqlite3
 from functools import lru_cache
 
+from attrs import evolve, frozen
+
 from tailmark import json_form
 from tailmark.declarations import Readings
 from tailmark.identifiers import NodeId, Tokens
@@ -11,6 +13,7 @@ from tailmark.plans import Checkpoint
 from tailmark.projections import Marking, ProjectionItem
 from tailmark.views import Observation, OpenCall, RunningAnswer, SessionView, StoredNode
 from tailmark_reference.estimate import Estimator
+from tailmark_reference.store.audits import Audits
 from tailmark_reference.store.bodies import (
     projected_digest,
     to_checkpoint,
@@ -18,6 +21,7 @@ from tailmark_reference.store.bodies import (
     to_projected,
     to_summary,
 )
+from tailmark_reference.store.findings import findings
 from tailmark_reference.store.history import calls_at_end
 from tailmark_reference.store.occupancy import occupancy_of, tail_of
 from tailmark_reference.store.process import Process
@@ -112,27 +116,49 @@ def session_view(
 
 
 _NODES = """
-SELECT parent.id, node.kind, node.body, node.estimate
+SELECT node.seq, parent.id, node.kind, CAST(node.body AS BLOB), node.estimate
 FROM node LEFT JOIN node AS parent ON parent.seq = node.parent ORDER BY node.seq
 """
 
 
-def stored_nodes(connection: sqlite3.Connection) -> tuple[StoredNode, ...]:
-    """All nodes, on and off the branches, in the order in which they were written."""
-    rows: list[tuple[NodeId | None, int, str, int]] = connection.execute(_NODES).fetchall()
+def stored_nodes(connection: sqlite3.Connection, unreadable: frozenset[int]) -> tuple[StoredNode, ...]:
+    """All nodes that can be read, on and off the branches, in the order in which they were written."""
+    rows: list[tuple[int, NodeId | None, int, bytes, int]] = connection.execute(_NODES).fetchall()
     return tuple(
-        StoredNode(parent=parent, content=_content(kind, body), estimate=Tokens(estimate))
-        for parent, kind, body, estimate in rows
+        StoredNode(parent=parent, content=_content(kind, body.decode()), estimate=Tokens(estimate))
+        for seq, parent, kind, body, estimate in rows
+        if seq not in unreadable
     )
 
 
-def observation(
-    connection: sqlite3.Connection, process: Process, estimator: Estimator, readings: Readings
-) -> Observation:
-    """Everything. Its cost grows with the whole store."""
+@frozen
+class Look:
+    """Who looks: the process, what it knows of damage, what it works with, and whether its file cannot be written."""
+
+    process: Process
+    audits: Audits
+    estimator: Estimator
+    readings: Readings
+    read_only: bool
+
+
+def _view(connection: sqlite3.Connection, look: Look, session: SessionRow) -> SessionView:
+    damaged = look.audits.of(connection, session)
+    if damaged is not None:
+        connection, part = damaged.of_part()
+        view = session_view(connection, look.process, part, look.estimator, look.readings)
+        found = findings(connection, part.leaf)
+        return evolve(view, leaf=session.leaf_id, read_only=True, damage=damaged.damage, findings=found)
+    view = session_view(connection, look.process, session, look.estimator, look.readings)
+    found = findings(connection, session.leaf) if session.checkpoint is not None else ()
+    if not found and not look.read_only:
+        return view
+    return evolve(view, read_only=look.read_only, findings=found)
+
+
+def observation(connection: sqlite3.Connection, look: Look) -> Observation:
+    """Everything but the digest. Its cost grows with the whole store."""
     return Observation(
-        sessions=tuple(
-            session_view(connection, process, row, estimator, readings) for row in session_rows(connection)
-        ),
-        nodes=stored_nodes(connection),
+        sessions=tuple(_view(connection, look, row) for row in session_rows(connection)),
+        nodes=stored_nodes(connection, look.audits.unreadable(connection)),
     )

@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Self, TypeVar, assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from tailmark.budgets import Model
 from tailmark.budgets import Settings as SessionSettings
@@ -59,6 +60,7 @@ from tailmark.projections import ProjectionItem
 from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
 from tailmark_reference.store.answers import end_answer, must_abandon, next_request, start_answer
+from tailmark_reference.store.audits import Audits
 from tailmark_reference.store.automatic import automatic_plan
 from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions, CommitFacts, commit
@@ -68,12 +70,14 @@ from tailmark_reference.store.connection import (
     ConnectionFactory,
     Database,
     LockedError,
-    UnwritableError,
+    answered,
     connect,
-    open_database,
 )
+from tailmark_reference.store.evidence import store_digest, untouched
+from tailmark_reference.store.export import export
 from tailmark_reference.store.history import UNKNOWN_SESSION, abandon, append, save, settle
-from tailmark_reference.store.observation import observation, projected_content, projection
+from tailmark_reference.store.observation import Look, observation, projected_content, projection
+from tailmark_reference.store.opening import Settings
 from tailmark_reference.store.process import Process
 from tailmark_reference.store.queries import SessionRow, session_row, session_sizes
 from tailmark_reference.store.requests import Notes, Work, edit, retry, send
@@ -84,20 +88,6 @@ from tailmark_reference.store.tree import fork, undo
 from tailmark_reference.store.writing import insert_session, set_metadata, set_model, set_settings
 
 T = TypeVar("T")
-
-
-@frozen(kw_only=True)
-class Settings:
-    """How a store is opened, and which of the replaceable parts it works with.
-
-    ``wait_seconds``: how long an operation waits for another process before it answers `failed(locked)`.
-    """
-
-    connection_factory: ConnectionFactory = connect
-    wait_seconds: float = WAIT_SECONDS
-    estimator: Estimator = ESTIMATOR
-    readings: Readings = Readings()
-    conditions: CommitConditions = COMMIT_CONDITIONS
 
 
 class Store:
@@ -113,6 +103,7 @@ class Store:
         self._database = database
         self._settings = settings
         self._process = Process()
+        self._audits = Audits()
         # How branches ended when this process last appended to them. No more than a hint.
         self._tips: dict[SessionId, Tip] = {}
 
@@ -140,17 +131,13 @@ class Store:
             readings=readings,
             conditions=conditions,
         )
-        return cls(path, cls._connected(path, settings), settings)
-
-    @staticmethod
-    def _connected(path: Path, settings: Settings) -> Database:
-        return open_database(
-            path, connection_factory=settings.connection_factory, wait_seconds=settings.wait_seconds
-        )
+        return cls(path, settings.opened(path), settings)
 
     def close(self) -> None:
         """Give the file back. The store is not used afterwards."""
-        self._database.close()
+        with untouched(self._path) if self._audits.found_damage() else nullcontext():
+            self._database.close()
+        self._audits.close()
 
     def add_session(
         self,
@@ -169,12 +156,7 @@ class Store:
             insert_session(connection, session, None, to_body(model), to_body(settings))
             return Done()
 
-        try:
-            return self._database.write(work)
-        except LockedError:
-            return Failed(reason=FailureReason.LOCKED)
-        except UnwritableError:
-            return ReadOnly()
+        return answered(lambda: self._database.write(work))
 
     def perform(self, operation: Operation) -> Outcome:
         """Do one operation and answer its outcome.
@@ -183,49 +165,72 @@ class Store:
         that writes to a file that cannot be written answers `read-only`. Raises `StoreError` where the
         disk or the file fails; then nothing changed.
         """
-        try:
-            return self._perform(operation)
-        except LockedError:
-            return Failed(reason=FailureReason.LOCKED)
-        except UnwritableError:
-            return ReadOnly()
+        return answered(lambda: self._perform(operation))
 
     def observe(self) -> Observation:
         """What this process sees now. Its cost grows with the whole store. Raises `StoreError`."""
-        return self._database.read(lambda connection: self._observation(connection, self._process))
+        return self._seen_in(self._database, self._process, self._audits)
 
     def observe_fresh(self) -> Observation:
         """What another process sees that opens the same file now. Raises `StoreError`."""
-        database = self._connected(self._path, self._settings)
+        database, audits = self._settings.opened(self._path), Audits()
         try:
-            return database.read(lambda connection: self._observation(connection, Process()))
+            return self._seen_in(database, Process(), audits)
         finally:
             database.close()
+            audits.close()
 
-    def _observation(self, connection: sqlite3.Connection, process: Process) -> Observation:
-        return observation(connection, process, self._settings.estimator, self._settings.readings)
+    def _seen_in(self, database: Database, process: Process, audits: Audits) -> Observation:
+        look = Look(process, audits, self._settings.estimator, self._settings.readings, database.read_only)
+        seen = database.read(lambda connection: observation(connection, look))
+        if not any(view.read_only for view in seen.sessions):
+            return seen
+        return evolve(seen, store=store_digest(self._path))
+
+    def export(self, session: SessionId, path: Path) -> Outcome:
+        """Write the readable part of a session to a new store, ids kept (DMG-7): `Done`, or `refused(unknown-session)`.
+
+        Raises `StoreError`.
+        """
+
+        def look(connection: sqlite3.Connection, row: SessionRow) -> Outcome:
+            export(connection, row, path)
+            return Done()
+
+        return self._looked_at(session, look) or UNKNOWN_SESSION
 
     def projection(self, session: SessionId) -> tuple[ProjectionItem, ...] | None:
         """What the next request carries, by digest; ``None`` for an unknown session. Raises `StoreError`."""
-        return self._looked_at(session, projection)
+        return self._looked_at(session, projection, readable=True)
 
     def content(self, session: SessionId) -> tuple[Checkpoint | None, tuple[Message, ...]] | None:
         """What the next request carries: the checkpoint in force and the messages that stay verbatim.
 
         ``None`` for an unknown session. Raises `StoreError`.
         """
-        return self._looked_at(session, projected_content)
+        return self._looked_at(session, projected_content, readable=True)
 
-    def _looked_at(self, session: SessionId, look: Callable[[sqlite3.Connection, SessionRow], T]) -> T | None:
+    def _looked_at(
+        self,
+        session: SessionId,
+        look: Callable[[sqlite3.Connection, SessionRow], T],
+        *,
+        readable: bool = False,
+    ) -> T | None:
         def work(connection: sqlite3.Connection) -> T | None:
             row = session_row(connection, session)
-            return None if row is None else look(connection, row)
+            if row is None:
+                return None
+            damaged = self._audits.known(session) if readable else None
+            return look(connection, row) if damaged is None else look(*damaged.of_part())
 
         return self._database.read(work)
 
     def _perform(self, operation: Operation) -> Outcome:
         read, write = self._database.read, self._database.write
         process, estimator = self._process, self._settings.estimator
+        if self._is_refused(operation):
+            return ReadOnly()
         match operation:
             case Append():
                 return self._append(operation)
@@ -244,8 +249,7 @@ class Store:
             case BeginCompaction():
                 return self._begin(operation)
             case Preview():
-                readings = self._settings.readings
-                plan = read(lambda connection: begin(connection, process, estimator, readings, operation))
+                plan = self._drawn(operation)
                 return Previewed(plan=plan) if isinstance(plan, Plan) else plan
             case CommitCompaction():
                 return self._commit(operation)
@@ -258,7 +262,10 @@ class Store:
             case Edit():
                 return self._request(lambda work: edit(work, operation))
             case Fork():
-                return write(lambda connection: fork(connection, process, operation))
+                outcome = write(lambda connection: fork(connection, process, operation))
+                if isinstance(outcome, Done):
+                    self._audits.trust(operation.new_session)
+                return outcome
             case Undo():
                 outcome = write(lambda connection: undo(connection, process, operation))
                 if isinstance(outcome, Done):
@@ -269,14 +276,33 @@ class Store:
             case SetMetadata():
                 return self._set_metadata(operation)
             case Load():
-                return Done() if self._is_known(operation.session) else UNKNOWN_SESSION
+                return self._load(operation)
             case Restart():
                 return self._restart()
             case InflictDamage():
                 # A store does not damage itself; whoever tests it does so from outside.
-                return Refused(code=RefusalCode.UNKNOWN_NODE)
+                return (
+                    Refused(code=RefusalCode.UNKNOWN_NODE)
+                    if self._is_known(operation.session)
+                    else UNKNOWN_SESSION
+                )
             case _:
                 assert_never(operation)
+
+    def _is_refused(self, operation: Operation) -> bool:
+        """Whether damage forbids it. The first operation on a session waits for its audit (DMG-1, DMG-3)."""
+        if isinstance(operation, Append) and self._audits.is_sound(operation.session):
+            return False  # the way of most operations
+        return self._database.read(lambda connection: self._audits.refuse(connection, operation))
+
+    def _load(self, operation: Load) -> Outcome:
+        self._audits.forget(operation.session)
+
+        def look(connection: sqlite3.Connection, row: SessionRow) -> Outcome:
+            self._audits.of(connection, row)
+            return Done()
+
+        return self._looked_at(operation.session, look) or UNKNOWN_SESSION
 
     def _append(self, operation: Append) -> Outcome:
         tip = self._tips.pop(operation.session, None)
@@ -374,14 +400,16 @@ class Store:
         self._note(notes, begun_plan(outcome))
         return outcome
 
+    def _drawn(self, operation: BeginCompaction | Preview) -> Plan | Outcome:
+        work = self._settings
+        return self._database.read(
+            lambda connection: begin(connection, self._process, work.estimator, work.readings, operation)
+        )
+
     def _begin(self, operation: BeginCompaction) -> Outcome:
         if self._database.read_only:
             return ReadOnly()
-        readings = self._settings.readings
-        estimator = self._settings.estimator
-        plan = self._database.read(
-            lambda connection: begin(connection, self._process, estimator, readings, operation)
-        )
+        plan = self._drawn(operation)
         if not isinstance(plan, Plan):
             return plan
         self._process.begin_plan(plan)
@@ -467,6 +495,6 @@ class Store:
         """Nothing of the process survives; the connection is made anew, as after its death."""
         self._process = Process()
         self._tips.clear()
-        self._database.close()
-        self._database = self._connected(self._path, self._settings)
+        self.close()
+        self._database = self._settings.opened(self._path)
         return Done()

@@ -7,12 +7,13 @@ from typing import Final
 from tailmark.budgets import Model, Settings
 from tailmark.declarations import Capability, Declaration, Readings
 from tailmark.identifiers import SessionId
-from tailmark.operations import Operation
-from tailmark.outcomes import Outcome
+from tailmark.operations import InflictDamage, Operation
+from tailmark.outcomes import Done, Outcome, RefusalCode, Refused
 from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
 from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions
 from tailmark_reference.store.connection import WAIT_SECONDS, ConnectionFactory, StoreError, connect
+from tailmark_reference.store.damaging import CannotBeInflictedError, damage_store
 from tailmark_reference.store.store import Store
 
 CAPABILITIES: Final = (
@@ -21,6 +22,7 @@ CAPABILITIES: Final = (
     Capability.TREE,
     Capability.COMMIT,
     Capability.CAPACITY,
+    Capability.DURABILITY,
 )
 """What the store offers."""
 
@@ -68,19 +70,14 @@ class SqliteSubject:
         """Start from an empty store with these sessions. Raises `StoreError`."""
         self._forget()
         self._path = self._folder / f"store-{next(self._numbers)}.sqlite"
-        self._store = Store.open(
-            self._path,
-            connection_factory=self._connection_factory,
-            wait_seconds=self._wait_seconds,
-            estimator=self._estimator,
-            readings=self._readings,
-            conditions=self._conditions,
-        )
+        self._store = self._opened(self._path)
         for session in sessions:
             self._store.add_session(session, model, settings)
 
     def perform(self, operation: Operation) -> Outcome:
-        """Do one operation."""
+        """Do one operation. The store does not damage itself, so that one is done here."""
+        if isinstance(operation, InflictDamage):
+            return self._damage(operation)
         return self.store.perform(operation)
 
     def observe(self) -> Observation:
@@ -94,6 +91,31 @@ class SqliteSubject:
     def close(self) -> None:
         """Close the store and delete its file."""
         self._forget()
+
+    def _opened(self, path: Path) -> Store:
+        return Store.open(
+            path,
+            connection_factory=self._connection_factory,
+            wait_seconds=self._wait_seconds,
+            estimator=self._estimator,
+            readings=self._readings,
+            conditions=self._conditions,
+        )
+
+    def _damage(self, operation: InflictDamage) -> Outcome:
+        """The rows are changed first, for nothing may end if they cannot be; then the process ends and another begins."""
+        store, path = self.store, self._path
+        assert path is not None  # a store was begun
+        outcome = store.perform(operation)
+        if outcome == Refused(code=RefusalCode.UNKNOWN_SESSION):
+            return outcome
+        try:
+            damage_store(path, operation.session, operation.damage, operation.node)
+        except CannotBeInflictedError:
+            return Refused(code=RefusalCode.UNKNOWN_NODE)
+        store.close()
+        self._store = self._opened(path)
+        return Done()
 
     def _forget(self) -> None:
         if self._store is not None:
