@@ -29,7 +29,16 @@ from tailmark.budgets import Model
 from tailmark.identifiers import CallId, NodeId, PartId, PlanId, SessionId
 from tailmark.json_form import JsonFormError
 from tailmark.messages import Message, ResultStatus, Role, Text, ToolCall, ToolResult
-from tailmark.operations import Abandon, Append, BeginCompaction, CommitCompaction, Retry, SetMetadata, Settle
+from tailmark.operations import (
+    Abandon,
+    Append,
+    BeginCompaction,
+    CommitCompaction,
+    Load,
+    Retry,
+    SetMetadata,
+    Settle,
+)
 from tailmark.outcomes import Done
 from tailmark.plans import Checkpoint, SummaryAnswer
 from tailmark.projections import Marking
@@ -177,6 +186,8 @@ def _steps(folder: Path, turns: int) -> dict[str, int]:
         return connection
 
     store = Store.open(path, connection_factory=counting)
+    # The audit of a session reads all of it, once.
+    do(store, Load(session=S1))
     questions: dict[str, Callable[[], object]] = {
         "projection": lambda: store.projection(S1),
         "append": lambda: store.perform(Append(session=S1, message=user("U+"))),
