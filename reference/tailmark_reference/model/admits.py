@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from attrs import evolve, frozen
 
 from tailmark.budgets import Budgets, Model, Occupancy, Settings
-from tailmark.declarations import Declaration, Field
-from tailmark.identifiers import NodeId, PlanId, Revision, SessionId, Tokens
-from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, ToolResult
+from tailmark.declarations import Capability, Declaration, Field
+from tailmark.identifiers import NodeId, PlanId, SessionId, Tokens
+from tailmark.messages import Message
 from tailmark.operations import (
     Abandon,
     CommitCompaction,
     Edit,
     EndAnswer,
-    Operation,
-    Preview,
     Send,
     SetSettings,
 )
@@ -35,22 +33,29 @@ from tailmark.outcomes import (
     RefusalCode,
     Refused,
     Sent,
-    Skipped,
-    TooLarge,
     begun_plan,
 )
-from tailmark.plans import Checkpoint, Plan, Trigger
+from tailmark.plans import Checkpoint, Plan
 from tailmark.traces import Step
 from tailmark.views import Change, SessionView, StoredNode
+from tailmark_reference.model.admissible import budgets_fault, estimate_fault, monotone_fault
+from tailmark_reference.model.choices import (
+    abandoned_in_tool_messages,
+    differs,
+    draft_costs,
+    locked_out,
+    named,
+    never_late,
+    with_plan,
+)
 from tailmark_reference.model.observe import Observer
 from tailmark_reference.model.occupancy import IsLate, PartCost, added_to
 from tailmark_reference.model.persistent_map import PersistentMap
-from tailmark_reference.model.places import Choice, manual_places, pressed_places
 from tailmark_reference.model.rules import Rules
-from tailmark_reference.model.step import Next, step, without_answer
+from tailmark_reference.model.step import Next, step
 from tailmark_reference.model.tree import TreeNode, walk
-from tailmark_reference.model.world import KnownPlan, PlanState, Session, World, Written, empty_world
-from tailmark_reference.model.writing import bumped, make_node, open_calls_of, write
+from tailmark_reference.model.world import KnownPlan, Session, World, Written, empty_world
+from tailmark_reference.model.writing import make_node
 
 
 @frozen(kw_only=True)
@@ -96,6 +101,7 @@ class Follower:
         settings: Settings,
         rules: Rules | None = None,
     ) -> None:
+        self._declaration = declaration
         self._hidden = frozenset(declaration.hidden)
         chosen = rules or Rules()
         self._own = chosen
@@ -155,21 +161,21 @@ class Follower:
         plan = observed.outcome.plan if isinstance(observed.outcome, Previewed) else None
         plan = plan or begun_plan(observed.outcome)
         if plan is not None:
-            rules = _with_plan(rules, before, operation, plan)
+            rules = with_plan(rules, before, operation, plan)
         match operation, observed.outcome:
             case _, Failed(reason=FailureReason.LOCKED) as locked:
-                yield _locked(before, operation), locked
+                yield locked_out(before, operation), locked
             case CommitCompaction(plan=brought), outcome:
                 yield from self._commits(before, operation, brought, outcome, rules)
             case Abandon() | EndAnswer(), Done(written=written) if written:
-                yield _abandoned_in_tool_messages(rules, before, observed)
+                yield abandoned_in_tool_messages(rules, before, observed)
             case SetSettings(), Refused(code=RefusalCode.SETTINGS, wrong=wrong):
                 # What contradicts what depends on the implementation's own budgets; the clauses on capacity judge it.
                 yield step(before, operation, evolve(rules, settings_fault=lambda _model, _settings: wrong))
             case SetSettings(), Done():
                 yield step(before, operation, evolve(rules, settings_fault=lambda _model, _settings: None))
             case Send(message=message) | Edit(message=message), outcome:
-                for draft in _draft_costs(
+                for draft in draft_costs(
                     self._estimate(message), outcome, self._occupancies(before, operation)
                 ):
                     yield step(before, operation, evolve(rules, estimate=self._estimate_of(message, draft)))
@@ -179,19 +185,19 @@ class Follower:
     def _commits(
         self, before: World, operation: CommitCompaction, brought: Plan, outcome: Outcome, rules: Rules
     ) -> Iterator[Next | str]:
-        rules = _with_plan(rules, before, operation, brought)
+        rules = with_plan(rules, before, operation, brought)
         match outcome:
             case Committed(checkpoint=checkpoint) | Sent(attempt=Committed(checkpoint=checkpoint)):
                 if checkpoint in before.nodes:
                     yield f"the checkpoint's id {checkpoint} is taken"
                 else:
-                    yield step(before, operation, evolve(rules, checkpoint_id=_chosen(checkpoint)))
+                    yield step(before, operation, evolve(rules, checkpoint_id=named(checkpoint)))
             case _:
                 # An implementation that remembers what it planned may refuse a plan that another choice
                 # would allow; one that does not may take it.
                 begun = self._plans.get((brought.session, brought.id))
                 if begun is not None and begun != brought:
-                    yield step(before, operation, evolve(rules, same_plan=_differs))
+                    yield step(before, operation, evolve(rules, same_plan=differs))
                 yield step(before, operation, rules)
 
     def _estimate(self, message: Message) -> Tokens:
@@ -216,7 +222,7 @@ class Follower:
     ) -> Tokens:
         """How much of the base message its figure does not cover is the implementation's to say, within that message (OCC-2)."""
         own = added_to(leaf, base, start, late, cost)
-        others = added_to(leaf, base, start, _never_late, cost)
+        others = added_to(leaf, base, start, never_late, cost)
         shown = self._shown.get(leaf.id) if leaf is not None else None
         if shown is None or shown.base != base.id or not others <= shown.added <= others + base.estimate:
             return own
@@ -240,6 +246,7 @@ class Follower:
         if observed is not None and outcome is not None:
             text = self._outcome_difference(outcome, observed.outcome)
         text = text or self._session_difference(world) or self._node_difference(world, change)
+        text = text or self._figure_fault(change)
         if text is None and observed is not None and Field.FRESH not in self._hidden:
             text = _fresh_difference(observed.fresh)
         return Admission(admitted=False, text=text) if text is not None else None
@@ -292,6 +299,24 @@ class Follower:
                 return f"node {node.id}: expected {expected.content}, saw {seen.content}"
             if expected.estimate != seen.estimate:
                 return f"node {node.id}: its estimate was {expected.estimate} and is {seen.estimate} now"
+        return None
+
+    def _figure_fault(self, change: Change) -> str | None:
+        """What is wrong with figures that are the implementation's own."""
+        if Capability.CAPACITY not in self._declaration.capabilities:
+            return None
+        if Field.BUDGETS not in self._hidden:
+            for view in change.sessions:
+                fault = budgets_fault(view.model, view.settings, view.budgets)
+                fault = fault or monotone_fault(view.model, view.settings, view.budgets, self._budgets)
+                if fault is not None:
+                    return f"session {view.session}: {fault}"
+        if Field.ESTIMATE not in self._hidden:
+            for node in change.nodes:
+                if isinstance(node.content, Message):
+                    fault = estimate_fault(node.content, node.estimate, self._declaration.parameters)
+                    if fault is not None:
+                        return fault
         return None
 
     @staticmethod
@@ -386,118 +411,6 @@ class Follower:
                 return None
             waiting = later
         return nodes
-
-
-def _chosen(checkpoint: NodeId) -> Callable[[Plan, Callable[[NodeId], bool]], NodeId]:
-    def checkpoint_id(plan: Plan, taken: Callable[[NodeId], bool]) -> NodeId:  # noqa: ARG001  # the type of the rule
-        return checkpoint
-
-    return checkpoint_id
-
-
-def _never_late(node: TreeNode, position: int) -> bool:  # noqa: ARG001  # the type of the rule
-    return False
-
-
-def _with_plan(rules: Rules, before: World, operation: Operation, plan: Plan) -> Rules:
-    """The rules with a plan's own choices: its place, if it is one of those allowed, and its name, if that is free."""
-
-    def position(choice: Choice) -> int | None:
-        manual = choice.trigger is Trigger.MANUAL
-        own = rules.manual_position if manual else rules.pressed_position
-        allowed = manual_places(choice) if manual else pressed_places(choice)
-        if plan.first_kept is None:
-            wanted = len(choice.tail)
-        else:
-            ids = [node.id for node in choice.tail]
-            wanted = ids.index(plan.first_kept) if plan.first_kept in ids else -1
-        return wanted if wanted in allowed else own(choice)
-
-    def plan_id(
-        trigger: Trigger, session: SessionId, revision: Revision, taken: Callable[[PlanId], bool]
-    ) -> PlanId:
-        return rules.plan_id(trigger, session, revision, taken) if taken(plan.id) else plan.id
-
-    chosen = evolve(rules, manual_position=position, pressed_position=position)
-    names_itself = not isinstance(operation, CommitCompaction | Preview)
-    return evolve(chosen, plan_id=plan_id) if names_itself and before.sessions else chosen
-
-
-def _draft_costs(own: Tokens, outcome: Outcome, shown: tuple[Occupancy, ...]) -> tuple[Tokens, ...]:
-    """What a draft may cost in the implementation's own estimate, as far as its answer tells."""
-    match outcome:
-        case Planned(plan=plan):
-            return (plan.draft,)
-        case TooLarge(draft=draft):
-            # The figure is scaled, so several estimates may have led to it.
-            scaled_down = [
-                Tokens(draft * one.covered // one.figure) for one in shown if 0 < one.covered < one.figure
-            ]
-            return (own, draft, *scaled_down, *(Tokens(one + 1) for one in scaled_down))
-        case Skipped():
-            # Steering that does not fit; its cost is not shown.
-            return (own, _MORE_THAN_FITS)
-        case _:
-            return (own,)
-
-
-_MORE_THAN_FITS = Tokens(1_000_000_000)
-
-
-def _differs(brought: Plan, determined: Plan) -> bool:  # noqa: ARG001  # the type of the rule
-    return False
-
-
-def _locked(before: World, operation: Operation) -> World:
-    """The world behind an operation that did not get the store: a commit's plan is spent, all else stays."""
-    world = before.untouched()
-    if not isinstance(operation, CommitCompaction):
-        return world
-    key = (operation.plan.session, operation.plan.id)
-    known = world.process.plans.get(key)
-    if known is None or known.state is not PlanState.OPEN:
-        return world
-    plans = {**world.process.plans, key: evolve(known, state=PlanState.SPENT)}
-    return world.with_process(evolve(world.process, plans=plans))
-
-
-def _abandoned_in_tool_messages(rules: Rules, before: World, observed: Step) -> Next | str:
-    """The world of an implementation that writes abandoned results into `tool` messages of its own."""
-    operation = observed.operation
-    if not isinstance(operation, Abandon | EndAnswer):
-        raise TypeError(f"{operation.kind} abandons nothing")
-    session = before.sessions.get(operation.session)
-    if session is None:
-        return f"the session {operation.session} is unknown"
-    world = before.untouched()
-    if isinstance(operation, EndAnswer):
-        if session.id not in world.process.running or operation.end is AnswerEnd.FINAL:
-            return "an answer that ends so writes nothing"
-        world = without_answer(world, session)
-    elif operation.follows is not None and not rules.ends_in(session.leaf, operation.follows):
-        return f"the branch does not end in {operation.follows}"
-    waiting = tuple(known.call for known in open_calls_of(session))
-    new = {node.parent: node.content for node in observed.change.nodes}
-    written = []
-    for _ in observed.change.nodes:
-        content = new.get(session.leaf.id if session.leaf is not None else None)
-        if not isinstance(content, Message) or not _only_abandons(content):
-            return f"expected the open calls {', '.join(waiting)} to be abandoned, and nothing else"
-        fault = rules.message_fault(content, open_calls_of(session))
-        if fault is not None:
-            return f"{content.id} may not be stored: {fault}"
-        world, session = write(rules, world, session, content)
-        written.append(content.id)
-    if open_calls_of(session):
-        return f"expected all of {', '.join(waiting)} to be abandoned"
-    world = world.with_session(bumped(rules, session, len(written)))
-    return world, Done(written=tuple(written), abandoned=waiting)
-
-
-def _only_abandons(message: Message) -> bool:
-    return message.role is Role.TOOL and all(
-        isinstance(part, ToolResult) and part.status is ResultStatus.ABANDONED for part in message.parts
-    )
 
 
 def _fresh_difference(fresh: Change | None) -> str | None:
