@@ -12,6 +12,7 @@ from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, NodeId
 from tailmark.operations import InflictDamage
 from tailmark.rules import (
+    automatic,
     boundary,
     branching,
     capacity,
@@ -22,8 +23,8 @@ from tailmark.rules import (
     occupancy,
     outcomes,
     prefixes,
-    pressing,
     projection,
+    requests,
     summary,
     tree,
     triggers,
@@ -42,7 +43,8 @@ _CHAPTERS: tuple[ModuleType, ...] = (
     boundary,
     checkpoints,
     triggers,
-    pressing,
+    automatic,
+    requests,
     capacity,
     occupancy,
     commit,

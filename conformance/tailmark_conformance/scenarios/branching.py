@@ -1,7 +1,9 @@
 """Scenarios of retry, edit, fork and undo."""
 
+from tailmark.json_form import unstructure
+from tailmark_conformance.scenarios.automatic import WINDOW, pressed
 from tailmark_conformance.scenarios.playing import ABSENT, Becomes, Play
-from tailmark_conformance.scenarios.words import assistant, summary, tool, user
+from tailmark_conformance.scenarios.words import assistant, summary, tool, user, words
 
 
 def _compact(play: Play) -> None:
@@ -52,6 +54,14 @@ def retry_5(play: Play) -> Becomes:
     return Becomes(path="$.steps[2].outcome", value={"kind": "done"})
 
 
+def retry_6(play: Play) -> Becomes:
+    """The question alone exceeds the tail budget, and question and history exceed the safe limit."""
+    play.start(window=WINDOW)
+    play.save(user("U1"), assistant("A1", words(150)), user("U2", words(140)), assistant("A2"))
+    play.retry()
+    return Becomes(path="$.steps[1].outcome.plan.first_kept", value=None)
+
+
 def edit_1(play: Play) -> Becomes:
     """U3 takes the place of U2 behind A1."""
     play.turn(1)
@@ -66,6 +76,15 @@ def edit_2(play: Play) -> Becomes:
     play.append(user("U3"))
     play.edit("U3", user("U4", "a better question"))
     return Becomes(path="$.steps[7].change.sessions[0].checkpoint", value=None)
+
+
+def edit_3(play: Play) -> Becomes:
+    """The new question exceeds the safe limit."""
+    play.start(window=WINDOW)
+    play.turn(1)
+    play.turn(2)
+    play.edit("U2", user("U3", words(300)))
+    return Becomes(path="$.steps[4].change.sessions", value=[{**play.view(), "leaf": "A1"}])
 
 
 def fork_1(play: Play) -> Becomes:
@@ -112,3 +131,14 @@ def undo_2(play: Play) -> Becomes:
     play.append(user("U3"))
     play.undo()
     return Becomes(path="$.steps[7].outcome.way", value=ABSENT)
+
+
+def undo_3(play: Play) -> Becomes:
+    """An automatic compaction is undone, and the next answer stores nothing."""
+    plan = pressed(play)
+    play.commit(plan, summary("the summary"))
+    play.undo()
+    play.start_answer()
+    play.end_answer()
+    again = {"kind": "done", "plan": unstructure(plan)}
+    return Becomes(path="$.steps[7].outcome", value=again)

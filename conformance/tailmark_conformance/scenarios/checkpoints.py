@@ -1,8 +1,8 @@
 """Scenarios of the chapter on checkpoints. A turn of short words costs 16 tokens of the model's estimate."""
 
 from tailmark.examples import Becomes
-from tailmark.json_form import digest
 from tailmark_conformance.scenarios.playing import Play
+from tailmark_conformance.scenarios.requests import with_nothing_kept
 from tailmark_conformance.scenarios.words import assistant, summary, user
 
 
@@ -46,14 +46,9 @@ def chk_4(play: Play) -> Becomes:
 def chk_5(play: Play) -> Becomes:
     """Behind the second checkpoint stands its summary alone."""
     _compacted(play, "the first turn")
+    first = play.view()["projection"][0]
     play.append(user("U3"))
     play.commit(play.begin("P2"), summary("the first turn, briefly"))
-    first = {
-        "node": "checkpoint:P1",
-        "role": "user",
-        "marking": "context",
-        "digest": digest("the first turn"),
-    }
     return Becomes(path="$.steps[5].change.sessions[0].projection[1]", value=first)
 
 
@@ -69,3 +64,9 @@ def chk_7(play: Play) -> Becomes:
     """The summary is what the summariser said."""
     _compacted(play)
     return Becomes(path="$.steps[2].change.nodes[0].content.summary", value="something else")
+
+
+def chk_8(play: Play) -> Becomes:
+    """The checkpoint keeps nothing, because the question that it was made for follows."""
+    play.commit(play.planned(with_nothing_kept(play)), summary("the turn"))
+    return Becomes(path="$.steps[2].change.nodes[1].content.role", value="assistant")

@@ -7,6 +7,7 @@ from tailmark.identifiers import NodeId, SessionId
 from tailmark.json_form import unstructure
 from tailmark.operations import SetMetadata
 from tailmark.plans import Plan
+from tailmark_conformance.scenarios.automatic import pressed
 from tailmark_conformance.scenarios.playing import Play
 from tailmark_conformance.scenarios.words import assistant, failure, summary, user
 
@@ -145,6 +146,12 @@ def cmt_15(play: Play) -> Becomes:
     """The summariser answers white space."""
     play.commit(_begun(play), summary("  \n"))
     return Becomes(path="$.steps[2].outcome.reason", value="truncated")
+
+
+def cmt_16(play: Play) -> Becomes:
+    """An automatic compaction brings 284 tokens down to 84."""
+    play.commit(pressed(play), _DONE)
+    return Becomes(path="$.steps[4].change.nodes[0].estimate", value=210)
 
 
 def cmt_17(play: Play) -> Becomes:

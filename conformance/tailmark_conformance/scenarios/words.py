@@ -7,6 +7,11 @@ from tailmark.messages import AnswerEnd, Message, Part, ResultStatus, Role, Text
 from tailmark.plans import FinishReason, SummaryAnswer, SummaryFailure
 
 
+def words(tokens: int) -> str:
+    """A text of so many tokens of the model's estimate. A message of one text costs 6 more."""
+    return "word" * tokens
+
+
 def user(name: str, text: str = "question") -> Message:
     """A user's message of one text."""
     return Message(id=NodeId(name), role=Role.USER, parts=(Text(id=PartId("text"), text=text),))

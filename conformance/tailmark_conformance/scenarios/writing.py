@@ -6,6 +6,7 @@ from tailmark.examples import Example
 from tailmark.identifiers import ClauseId
 from tailmark.judge import collect
 from tailmark_conformance.scenarios import (
+    automatic,
     boundary,
     branching,
     capacity,
@@ -16,8 +17,8 @@ from tailmark_conformance.scenarios import (
     occupancy,
     outcomes,
     prefixes,
-    pressing,
     projection,
+    requests,
     summary,
     tree,
     triggers,
@@ -34,7 +35,8 @@ SCENARIOS: Mapping[ClauseId, Scenario] = collect(
         boundary,
         checkpoints,
         triggers,
-        pressing,
+        automatic,
+        requests,
         capacity,
         occupancy,
         commit,

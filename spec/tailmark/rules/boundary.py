@@ -79,7 +79,7 @@ def _may_be_open(seen: Seen, chosen: Chosen) -> bool:
         return seen.declaration.readings.oversized is OversizedReading.OPEN
     if chosen.trigger is Trigger.PREFLIGHT:
         # Of an imported log the draft cannot be told.
-        return chosen.plan is None or chosen.has_draft
+        return chosen.terms is None or chosen.has_draft
     return False
 
 

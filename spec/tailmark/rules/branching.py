@@ -19,10 +19,11 @@ from tailmark.rules.changes import (
     node_change,
     shown_outcome,
 )
-from tailmark.rules.compactions import new_checkpoints
+from tailmark.rules.compactions import chosen_places, new_checkpoints
+from tailmark.rules.pressure import may_not_begin
 from tailmark.rules.saving import refused
 from tailmark.rules.scene import HiddenFieldError, Mark, Scene, latest_checkpoint
-from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
+from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
 
 @frozen(kw_only=True)
@@ -234,6 +235,22 @@ def retry_5(seen: Seen) -> Result:
     return decided(seen, refused(RefusalCode.UNSTABLE))
 
 
+def retry_6(seen: Seen) -> Result:
+    """A compaction for a retry keeps the question whole, and never takes the end of the branch as its place."""
+    places = chosen_places(seen)
+    chosen = places[0] if places else None
+    if chosen is None or chosen.terms is None or not isinstance(chosen.terms.purpose, RetryFor):
+        return None
+    question = next((mark for mark in chosen.branch.walk() if mark.opens_turn), None)
+    if question is None or chosen.place is None:
+        return None
+    return holds_if(
+        chosen.place < question.messages,
+        f"expected the question {question.id} to be kept, saw the place behind it",
+        question.id,
+    )
+
+
 _EDIT_CODES = (
     refused(RefusalCode.UNKNOWN_NODE),
     refused(RefusalCode.NOT_LAST_TURN),
@@ -280,6 +297,20 @@ def edit_2(seen: Seen) -> Result:
     if seen.before.checkpoint(requested.session) is None:
         return None
     return _wrong_checkpoint(seen.after, requested.session, _checkpoint_at(requested.base)) or HOLDS
+
+
+def edit_3(seen: Seen) -> Result:
+    """An edit that is not sent leaves the old branch as it was."""
+    operation = seen.operation
+    if isinstance(operation, CommitCompaction):
+        if not isinstance(operation.plan.purpose, EditFor):
+            return None
+    elif not isinstance(operation, Edit):
+        return None
+    if isinstance(shown_outcome(seen), Sent):
+        return None
+    change = any_change(seen)
+    return holds_if(change is None, f"expected the old branch to stay as it was, saw that {change}")
 
 
 _FORK_CODES = (
@@ -413,3 +444,10 @@ def _way_back(scene: Scene, session: SessionId) -> NodeId | None:
     if latest is None:
         return None
     return next((mark.id for mark in latest.walk() if may_be_forked(scene, mark)), None)
+
+
+def undo_3(seen: Seen) -> Result:
+    """Behind an undo nothing is compacted below the safe limit until a compaction commits or the user asks."""
+    return may_not_begin(
+        seen, lambda pressure: pressure.undone, "the last checkpoint was taken back", above_limit=False
+    )

@@ -3,11 +3,12 @@
 from tailmark.declarations import RefreshReading
 from tailmark.identifiers import NodeId
 from tailmark.messages import Text
-from tailmark.operations import CommitCompaction
-from tailmark.outcomes import Committed
+from tailmark.operations import Append, CommitCompaction
+from tailmark.outcomes import Committed, RefusalCode
 from tailmark.plans import Checkpoint, Plan, SummariserReply, SummaryAnswer
 from tailmark.projections import Marking
-from tailmark.rules.changes import is_checkpoint, listed, shown_outcome
+from tailmark.rules.answers import decided
+from tailmark.rules.changes import added, is_checkpoint, listed, shown_outcome
 from tailmark.rules.compactions import (
     Chosen,
     asked_plan,
@@ -22,6 +23,7 @@ from tailmark.rules.compactions import (
     new_checkpoints,
     summary_too_long,
 )
+from tailmark.rules.saving import refused
 from tailmark.rules.scene import Mark, checkpoint_of, latest_checkpoint
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
@@ -291,3 +293,22 @@ def _sizes(plan: Plan, chosen: Chosen | None) -> Result:
         f"expected sizes before and after that differ by {freed}, the previous summary and the covered messages, saw {saw}",
         chosen.node,
     )
+
+
+def chk_8(seen: Seen) -> Result:
+    """Behind a checkpoint that keeps nothing stands a checkpoint or a user message that opens a turn."""
+    result: Result = None
+    for node in added(seen):
+        above = seen.after.node(node.parent) if node.parent is not None else None
+        if above is None or not isinstance(above.content, Checkpoint) or above.content.first_kept is not None:
+            continue
+        mark = seen.after.mark(node.content.id)
+        if mark is not None and mark.message is not None and not mark.opens_turn:
+            return Violated(
+                f"expected a user message or a checkpoint behind {above.content.id}, saw {mark.id}", mark.id
+            )
+        result = HOLDS
+    operation = seen.operation
+    if isinstance(operation, Append) and seen.before.knows_session(operation.session):
+        return decided(seen, refused(RefusalCode.NOT_A_USER_MESSAGE)) or result
+    return result

@@ -18,7 +18,7 @@ from tailmark.outcomes import (
     Skipped,
     Stale,
 )
-from tailmark.plans import Plan, SummaryAnswer, SummaryFailure
+from tailmark.plans import Plan, SummaryAnswer, SummaryFailure, Trigger
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import altered, any_change, in_both, is_checkpoint, session_of, shown_outcome
 from tailmark.rules.committing import (
@@ -32,7 +32,9 @@ from tailmark.rules.committing import (
     is_as_begun,
     known_to,
     left_nothing,
+    longest_summary,
     must_answer,
+    survives,
     told,
 )
 from tailmark.rules.compactions import asked_plan, leads_to, new_checkpoints
@@ -354,7 +356,7 @@ def cmt_11(seen: Seen) -> Result:
 def cmt_12(seen: Seen) -> Result:
     """An acknowledged commit survives the end of the process; one that was not acknowledged is wholly there or wholly absent."""
     if isinstance(seen.operation, Restart):
-        return _survives(seen)
+        return survives(seen)
     operation = commits(seen)
     if operation is None:
         return None
@@ -390,34 +392,6 @@ def cmt_12(seen: Seen) -> Result:
             "expected the checkpoint wholly there or wholly absent, saw it without its leaf", half[0]
         )
     return None
-
-
-def _survives(seen: Seen) -> Result:
-    result: Result = None
-    for session in seen.before.sessions():
-        checkpoint = seen.before.checkpoint(session)
-        if checkpoint is None:
-            continue
-        stored = seen.after.node(checkpoint.id)
-        if stored is None or stored.content != checkpoint.stored.content:
-            return Violated(
-                "expected an acknowledged checkpoint to survive, saw it gone or changed", checkpoint.id
-            )
-        leaf = seen.after.leaf(session)
-        if not seen.after.is_on_path(checkpoint.id, seen.after.end(session)):
-            return Violated(
-                f"expected the checkpoint on the branch of {session}, saw the leaf {leaf}", checkpoint.id
-            )
-        if (
-            seen.before.shows(Field.REVISION)
-            and in_both(seen, session)
-            and seen.after.revision(session) < seen.before.revision(session)
-        ):
-            return Violated(
-                f"expected the revision of {session} to survive, saw an earlier one", checkpoint.id
-            )
-        result = HOLDS
-    return result
 
 
 def cmt_13(seen: Seen) -> Result:
@@ -471,6 +445,35 @@ def cmt_15(seen: Seen) -> Result:
     return result if isinstance(result, Violated) else left_nothing(seen)
 
 
+def cmt_16(seen: Seen) -> Result:
+    """A compaction that nobody asked for makes the next request smaller, or fails."""
+    operation = commits(seen)
+    if operation is None or not is_as_begun(seen, operation):
+        return None
+    plan = seen.plan(operation.plan)
+    if plan.budgets.window == 0:
+        return None
+    attempt = attempt_of(shown_outcome(seen))
+    if attempt == Failed(reason=FailureReason.NOT_SMALLER):
+        if plan.trigger is Trigger.MANUAL:
+            return Violated("expected a manual compaction to commit whatever it saves, saw it fail")
+        most = longest_summary(seen)
+        if most is not None and most + plan.tokens_after < plan.tokens_before:
+            return Violated(
+                f"expected the compaction to commit, because its summary costs at most {most}; saw it called not smaller"
+            )
+        return left_nothing(seen)
+    written = new_checkpoints(seen)
+    if not written or plan.trigger is Trigger.MANUAL:
+        return None
+    size = seen.after.estimate(written[0].id) + plan.tokens_after
+    return holds_if(
+        size < plan.tokens_before,
+        f"expected a request smaller than {plan.tokens_before} behind the checkpoint, saw {size}",
+        written[0].id,
+    )
+
+
 def cmt_17(seen: Seen) -> Result:
     """A compaction changes no setting of any session."""
     operation = seen.operation
@@ -485,6 +488,8 @@ def cmt_17(seen: Seen) -> Result:
             continue
         if scene.shows(Field.MODEL) and scene.model(session) != seen.after.model(session):
             return Violated(f"expected a compaction to leave the model of {session} alone, saw another")
+        if scene.shows(Field.SETTINGS) and scene.settings(session) != seen.after.settings(session):
+            return Violated(f"expected a compaction to leave the settings of {session} alone, saw others")
         if scene.shows(Field.METADATA) and scene.metadata(session) != seen.after.metadata(session):
             return Violated(f"expected a compaction to leave the metadata of {session} alone, saw others")
     return HOLDS

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from attrs import evolve
 
-from tailmark.declarations import Field, RefreshReading
+from tailmark.declarations import Capability, Field, RefreshReading
 from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Reasoning, Text, ToolCall
 from tailmark.operations import CommitCompaction
@@ -21,9 +21,9 @@ from tailmark.outcomes import (
     Stale,
     TooLarge,
 )
-from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryFailure
+from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, SummaryFailure
 from tailmark.rules.answers import is_about_the_store, name_of
-from tailmark.rules.changes import any_change, shown_outcome
+from tailmark.rules.changes import any_change, in_both, shown_outcome
 from tailmark.rules.compactions import (
     allowed_places,
     base_of,
@@ -193,6 +193,22 @@ def is_as_begun(seen: Seen, operation: CommitCompaction) -> bool:
     )
 
 
+def longest_summary(seen: Seen) -> int | None:
+    """The most that the summary of a commit may cost as it is stored; ``None`` if that cannot be told.
+
+    A text costs at most one token for a byte, and the declared constants (OCC-9). What an implementation that serialises adds to
+    a summary (SUM-5) is not known here.
+    """
+    operation = seen.operation
+    if not isinstance(operation, CommitCompaction) or not isinstance(operation.reply, SummaryAnswer):
+        return None
+    if Capability.SERIALISE in seen.declaration.capabilities:
+        return None
+    texts = [part.text for part in operation.reply.parts if isinstance(part, Text)]
+    parameters = seen.declaration.parameters
+    return parameters.per_message + parameters.per_part + len("\n\n".join(texts).encode("utf-8", "replace"))
+
+
 def told(outcome: Outcome) -> str:
     match outcome:
         case Stale(leaf=leaf, revision=revision):
@@ -289,3 +305,32 @@ def _view_difference(scene: Scene, view: SessionView) -> str | None:
     if scene.shows(Field.METADATA) and scene.metadata(session) != view.metadata:
         return f"the metadata of {session} are others"
     return None
+
+
+def survives(seen: Seen) -> Result:
+    """Every checkpoint of a branch is still there behind a restart, and is on the branch."""
+    result: Result = None
+    for session in seen.before.sessions():
+        checkpoint = seen.before.checkpoint(session)
+        if checkpoint is None:
+            continue
+        stored = seen.after.node(checkpoint.id)
+        if stored is None or stored.content != checkpoint.stored.content:
+            return Violated(
+                "expected an acknowledged checkpoint to survive, saw it gone or changed", checkpoint.id
+            )
+        leaf = seen.after.leaf(session)
+        if not seen.after.is_on_path(checkpoint.id, seen.after.end(session)):
+            return Violated(
+                f"expected the checkpoint on the branch of {session}, saw the leaf {leaf}", checkpoint.id
+            )
+        if (
+            seen.before.shows(Field.REVISION)
+            and in_both(seen, session)
+            and seen.after.revision(session) < seen.before.revision(session)
+        ):
+            return Violated(
+                f"expected the revision of {session} to survive, saw an earlier one", checkpoint.id
+            )
+        result = HOLDS
+    return result

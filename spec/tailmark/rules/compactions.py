@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from tailmark.budgets import Budgets
 from tailmark.declarations import (
     AdvanceReading,
     Field,
@@ -27,6 +28,15 @@ from tailmark.rules.scene import Mark, Scene, checkpoint_of, latest_checkpoint
 from tailmark.rules.verdicts import Seen
 
 
+@frozen(kw_only=True)
+class Terms:
+    """What a place is chosen by: the budgets, and what waits behind the branch with its estimate, ``None`` and 0 without it."""
+
+    budgets: Budgets
+    purpose: Purpose | None = None
+    draft: Tokens = Tokens(0)
+
+
 @frozen(kw_only=True, eq=False, repr=False)
 class Chosen:
     """A place that a step shows.
@@ -35,7 +45,7 @@ class Chosen:
     up to there. ``place`` and ``present`` are ``None`` if they name no place of the branch; without a previous
     checkpoint the present place is the root, 0. ``written`` is the new checkpoint, ``None`` for a plan.
     ``scene`` is where the branch is read: before the step for a plan, after it for a checkpoint. ``figure`` and ``covered`` are the ratio that its
-    costs are measured with. ``plan`` is the plan behind it, ``None`` where none can be seen.
+    costs are measured with. ``terms`` are those of the plan behind it, ``None`` where none can be seen.
     """
 
     scene: Scene
@@ -48,7 +58,7 @@ class Chosen:
     written: Mark | None
     figure: Tokens
     covered: Tokens
-    plan: Plan | None
+    terms: Terms | None
 
     def scaled(self, tokens: int) -> Tokens:
         """An estimate in the measure of the budgets (OCC-15)."""
@@ -62,7 +72,7 @@ class Chosen:
     @property
     def has_draft(self) -> bool:
         """Whether a draft follows the branch."""
-        return self.plan is not None and isinstance(self.plan.purpose, SendFor | EditFor)
+        return self.terms is not None and isinstance(self.terms.purpose, SendFor | EditFor)
 
     @property
     def node(self) -> NodeId:
@@ -188,7 +198,7 @@ def chosen_by(seen: Seen, plan: Plan, branch: Mark) -> Chosen:
         written=None,
         figure=figure,
         covered=covered,
-        plan=plan,
+        terms=_terms_of(plan),
     )
 
 
@@ -217,17 +227,46 @@ def chosen_places(seen: Seen) -> tuple[Chosen, ...]:
                     written=written,
                     figure=figure,
                     covered=covered,
-                    plan=_brought(seen),
+                    terms=_brought(seen),
                 )
             )
     return tuple(found)
 
 
-def _brought(seen: Seen) -> Plan | None:
-    """The plan that a commit brings, where plans can be seen."""
+def _terms_of(plan: Plan) -> Terms:
+    return Terms(budgets=plan.budgets, purpose=plan.purpose, draft=plan.draft)
+
+
+def _brought(seen: Seen) -> Terms | None:
+    """The terms of the plan that a commit brings, where plans can be seen."""
     if not isinstance(seen.operation, CommitCompaction) or Field.PLAN in seen.declaration.hidden:
         return None
-    return plan_behind(seen)
+    plan = plan_behind(seen)
+    return _terms_of(plan) if plan is not None else None
+
+
+def would_choose(
+    scene: Scene,
+    branch: Mark,
+    trigger: Trigger,
+    terms: Terms,
+    ratio: tuple[Tokens, Tokens],
+) -> Chosen:
+    """What the place of a compaction would be chosen from, before any is chosen. Its own place is the present one."""
+    present = present_place(scene, branch)
+    return Chosen(
+        scene=scene,
+        branch=branch,
+        previous=latest_checkpoint(branch),
+        first_kept=None,
+        trigger=trigger,
+        place=present,
+        present=present,
+        written=None,
+        figure=ratio[0],
+        covered=ratio[1],
+        terms=terms,
+    )
 
 
 def plan_behind(seen: Seen) -> Plan | None:
@@ -308,19 +347,19 @@ def candidates(chosen: Chosen) -> tuple[int, ...]:
 
 def request_size(chosen: Chosen, place: int) -> int | None:
     """What a request with the tail behind a place may come to: a whole summary budget, overhead, tail and draft (BND-3, BND-5)."""
-    plan = chosen.plan
-    if plan is None or plan.budgets.window == 0:
+    terms = chosen.terms
+    if terms is None or terms.budgets.window == 0:
         return None
     tail = cost_of(chosen.scene, between(chosen.branch, place, chosen.branch.messages))
-    return plan.budgets.summary + chosen.scaled(plan.budgets.overhead + tail + plan.draft)
+    return terms.budgets.summary + chosen.scaled(terms.budgets.overhead + tail + terms.draft)
 
 
 def keeps_request(chosen: Chosen, place: int) -> bool:
     """Whether such a request stays below the limit of its trigger: at most the safe limit, for an automatic compaction below the threshold."""
     size = request_size(chosen, place)
-    if size is None or chosen.plan is None:
+    if size is None or chosen.terms is None:
         return True
-    budgets = chosen.plan.budgets
+    budgets = chosen.terms.budgets
     return size < budgets.threshold if chosen.trigger is Trigger.AUTOMATIC else size <= budgets.safe
 
 
@@ -339,10 +378,10 @@ def fitting_places(chosen: Chosen, budget: Tokens | None) -> tuple[int, ...]:
 
 def summary_too_long(chosen: Chosen) -> bool:
     """Whether the present summary alone exceeds the summary budget (TRG-10)."""
-    plan = chosen.plan
-    if plan is None or plan.budgets.window == 0 or chosen.previous is None:
+    terms = chosen.terms
+    if terms is None or terms.budgets.window == 0 or chosen.previous is None:
         return False
-    return chosen.scaled(chosen.scene.estimate(chosen.previous.id)) > plan.budgets.summary
+    return chosen.scaled(chosen.scene.estimate(chosen.previous.id)) > terms.budgets.summary
 
 
 def allowed_places(chosen: Chosen, budget: Tokens | None, readings: Readings) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from tailmark.operations import (
     StartAnswer,
     Undo,
 )
-from tailmark.outcomes import Done, Noop, NoopReason, Planned, Previewed, RefusalCode, TooLarge
+from tailmark.outcomes import Done, Noop, NoopReason, Planned, Previewed, RefusalCode, Sent, TooLarge
 from tailmark.rules.answers import SKIPPED, applicable, decided
 from tailmark.rules.changes import (
     added,
@@ -56,7 +56,7 @@ def _is_steering(mark: Mark) -> bool:
 
 
 def _retried_turn(seen: Seen, session: SessionId) -> Result:
-    if not isinstance(seen.outcome, Done) or not in_both(seen, session) or applicable(seen):
+    if not isinstance(seen.outcome, Sent) or not in_both(seen, session) or applicable(seen):
         return None
     answer: list[Mark] = []
     end = seen.before.end(session)

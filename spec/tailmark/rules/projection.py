@@ -8,7 +8,7 @@ from tailmark.declarations import Field
 from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Message, Role, ToolCall, ToolResult
 from tailmark.operations import Edit, Fork, Load, NextRequest, Restart, Retry, StartAnswer, Undo
-from tailmark.outcomes import RefusalCode
+from tailmark.outcomes import RefusalCode, Sent
 from tailmark.projections import Marking, ProjectionItem
 from tailmark.rules.answers import decided
 from tailmark.rules.changes import field_change, is_checkpoint, listed, node_change, session_of
@@ -252,7 +252,11 @@ def proj_8(seen: Seen) -> Result:
         answer = decided(seen, refused(RefusalCode.UNSTABLE))
         if answer is not None:
             return answer
-    exercised = False
+    exercised = isinstance(seen.outcome, Sent)
+    asked = session_of(seen.operation)
+    if isinstance(seen.outcome, Sent) and asked is not None and seen.after.open_calls(asked):
+        waiting = seen.after.open_calls(asked)[0]
+        return Violated(f"expected no request while {waiting.call} is open; saw one sent", waiting.message)
     for sent in _sent(seen):
         calls = _projected_calls(seen.after, sent)
         if isinstance(calls, Violated):
@@ -340,7 +344,10 @@ def proj_10(seen: Seen) -> Result:
 
 def proj_11(seen: Seen) -> Result:
     """A request takes its history from the projection, and display takes it from the chain: they differ once a checkpoint is there."""
-    exercised = False
+    wrong = _wrong_request(seen)
+    if wrong is not None:
+        return wrong
+    exercised = isinstance(seen.outcome, Sent)
     scene = seen.after
     for sent in _sent(seen):
         before = scene.place(sent.latest) if sent.latest is not None else None
@@ -360,3 +367,22 @@ def proj_11(seen: Seen) -> Result:
             return Violated(f"expected {missing.id} to be displayed; saw a chain without it", missing.id)
         exercised = True
     return HOLDS if exercised else None
+
+
+def _wrong_request(seen: Seen) -> Violated | None:
+    """In what a request that goes out is not the projection behind the step."""
+    outcome, session = seen.outcome, session_of(seen.operation)
+    if not isinstance(outcome, Sent) or session is None or not seen.after.knows_session(session):
+        return None
+    request, scene = outcome.request, seen.after
+    if request.items != scene.projection(session):
+        return Violated(
+            f"expected the projection in the request, {listed(_ids(scene.projection(session)))}; saw {listed(_ids(request.items))}"
+        )
+    if request.built_on != scene.leaf(session):
+        return Violated(
+            f"expected a request built on {scene.leaf(session)}; saw {request.built_on}", request.built_on
+        )
+    if scene.shows(Field.SETTINGS) and request.head != scene.settings(session).head:
+        return Violated(f"expected the head {scene.settings(session).head!r}; saw {request.head!r}")
+    return None

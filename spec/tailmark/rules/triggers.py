@@ -56,7 +56,7 @@ def _judged(seen: Seen) -> _Asks | None:
     return asks if seen.known_plan(asks.session, asks.plan) is None else None
 
 
-def _on_stable_branch(seen: Seen) -> _Asks | None:
+def manual_on_stable_branch(seen: Seen) -> _Asks | None:
     asks = _judged(seen)
     return asks if asks is not None and seen.before.is_stable(asks.session) else None
 
@@ -79,7 +79,7 @@ def _two_turns(branch: Mark) -> bool:
 
 def trg_1(seen: Seen) -> Result:
     """A manual compaction is answered with a plan however small the branch is: nothing presses, and it is planned all the same."""
-    asks = _on_stable_branch(seen)
+    asks = manual_on_stable_branch(seen)
     branch = seen.before.end(asks.session) if asks is not None else None
     if asks is None or branch is None or not (_two_turns(branch) or _new_behind_checkpoint(branch)):
         return None
@@ -108,7 +108,7 @@ def trg_1a(seen: Seen) -> Result:
 
 def trg_2(seen: Seen) -> Result:
     """Manual on a stable branch without a checkpoint and with two turns or more: it plans."""
-    asks = _on_stable_branch(seen)
+    asks = manual_on_stable_branch(seen)
     branch = seen.before.end(asks.session) if asks is not None else None
     if asks is None or branch is None or not _two_turns(branch):
         return None
@@ -121,7 +121,7 @@ def trg_2(seen: Seen) -> Result:
 
 def trg_3(seen: Seen) -> Result:
     """Manual with a checkpoint as leaf, or with fewer than two turns and no checkpoint: a successful `noop`."""
-    asks = _on_stable_branch(seen)
+    asks = manual_on_stable_branch(seen)
     if asks is None:
         return None
     branch = seen.before.end(asks.session)
@@ -142,7 +142,7 @@ def trg_3(seen: Seen) -> Result:
 
 def trg_4(seen: Seen) -> Result:
     """Manual with new messages behind a checkpoint: the place advances where the budget moves it, else a refresh or the last turn."""
-    asks = _on_stable_branch(seen)
+    asks = manual_on_stable_branch(seen)
     branch = seen.before.end(asks.session) if asks is not None else None
     if asks is None or branch is None or not _new_behind_checkpoint(branch):
         return None

@@ -1,1 +1,0 @@
-"""Scenarios of automatic compactions and of requests."""

@@ -1,1 +1,0 @@
-"""Predicates of the chapter on pressing."""
