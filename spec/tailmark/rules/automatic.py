@@ -96,13 +96,6 @@ def trg_6(seen: Seen) -> Result:
     )
 
 
-def trg_16(seen: Seen) -> Result:
-    """Switched off, or without room, nothing is compacted below the safe limit unless the user asks."""
-    return may_not_begin(
-        seen, lambda pressure: not pressure.switched_on, "automatic compactions are off", above_limit=True
-    )
-
-
 def trg_10(seen: Seen) -> Result:
     """The first request of an answer is judged by the capacity of the model that is active then."""
     operation = seen.operation
@@ -200,3 +193,10 @@ def trg_15a(seen: Seen) -> Result:
         return None
     budgets = seen.after.budgets(session)
     return HOLDS if budgets.window > 0 and seen.after.occupancy(session).tokens >= budgets.threshold else None
+
+
+def trg_16(seen: Seen) -> Result:
+    """Switched off, or without room, nothing is compacted below the safe limit unless the user asks."""
+    return may_not_begin(
+        seen, lambda pressure: not pressure.switched_on, "automatic compactions are off", above_limit=True
+    )

@@ -103,12 +103,8 @@ def field_change(
         return f"the leaf of {session} went from {before.leaf(session)} to {after.leaf(session)}"
     if before.shows(Field.REVISION) and before.revision(session) != after.revision(session):
         return f"the revision of {session} went from {before.revision(session)} to {after.revision(session)}"
-    if before.shows(Field.MODEL) and before.model(session) != after.model(session):
-        return f"the model of {session} changed"
-    if before.shows(Field.SETTINGS) and before.settings(session) != after.settings(session):
-        return f"the settings of {session} changed"
-    if before.shows(Field.METADATA) and before.metadata(session) != after.metadata(session):
-        return f"the metadata of {session} changed"
+    if change := setting_change(before, after, session):
+        return change
     if durable_only:
         return None
     if before.shows(Field.PROJECTION) and before.projection(session) != after.projection(session):
@@ -119,6 +115,17 @@ def field_change(
         return f"the open calls shown for {session} changed"
     if before.shows(Field.CHECKPOINT) and before.shown_checkpoint(session) != after.shown_checkpoint(session):
         return f"the checkpoint shown for {session} changed"
+    return None
+
+
+def setting_change(before: Scene, after: Scene, session: SessionId) -> str | None:
+    """The first of a session's model, settings and metadata that differs, in words."""
+    if before.shows(Field.MODEL) and before.model(session) != after.model(session):
+        return f"the model of {session} changed"
+    if before.shows(Field.SETTINGS) and before.settings(session) != after.settings(session):
+        return f"the settings of {session} changed"
+    if before.shows(Field.METADATA) and before.metadata(session) != after.metadata(session):
+        return f"the metadata of {session} changed"
     return None
 
 

@@ -5,7 +5,7 @@ from tailmark.plans import Plan, Trigger
 from tailmark.rules.changes import shown_outcome
 from tailmark.rules.committing import attempt_of, commits, is_as_begun, left_nothing, longest_summary
 from tailmark.rules.compactions import new_checkpoints, ratio_of, scaled
-from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
+from tailmark.rules.verdicts import Result, Seen, Violated, holds_if
 
 
 def sum_6(seen: Seen) -> Result:

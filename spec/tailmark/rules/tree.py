@@ -17,6 +17,7 @@ from tailmark.operations import (
     Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
@@ -35,6 +36,7 @@ from tailmark.rules.changes import (
     listed,
     node_change,
     session_of,
+    setting_change,
     was_done,
 )
 from tailmark.rules.saving import (
@@ -412,9 +414,9 @@ def tree_8(seen: Seen) -> Result:
 
 
 def tree_9(seen: Seen) -> Result:
-    """Metadata and the choice of a model move no leaf and no revision, and nothing else changes them."""
+    """Metadata, settings and the choice of a model move no leaf and no revision, and nothing else changes them."""
     operation = seen.operation
-    if not isinstance(operation, SetMetadata | SetModel):
+    if not isinstance(operation, SetMetadata | SetModel | SetSettings):
         return _settings_untouched(seen)
     session = operation.session
     if not isinstance(seen.outcome, Done) or not in_both(seen, session):
@@ -436,7 +438,11 @@ def tree_9(seen: Seen) -> Result:
         model = operation.model if isinstance(operation, SetModel) else before.model(session)
         if after.model(session) != model:
             return Violated(f"expected the model {model.name}; saw {after.model(session).name}")
-    titled = isinstance(operation, SetMetadata) and before.shows(Field.PROJECTION)
+    if before.shows(Field.SETTINGS):
+        settings = operation.settings if isinstance(operation, SetSettings) else before.settings(session)
+        if after.settings(session) != settings:
+            return Violated(f"expected the settings {settings}; saw {after.settings(session)}")
+    titled = not isinstance(operation, SetModel) and before.shows(Field.PROJECTION)
     if titled and before.projection(session) != after.projection(session):
         return Violated("expected the projection to stay as it was; saw another")
     return HOLDS
@@ -444,21 +450,15 @@ def tree_9(seen: Seen) -> Result:
 
 def _settings_untouched(seen: Seen) -> Result:
     for view in seen.change.sessions:
-        session = view.session
-        if not seen.before.knows_session(session):
-            continue
-        if seen.before.shows(Field.METADATA) and seen.before.metadata(session) != seen.after.metadata(
-            session
-        ):
-            return Violated(f"expected {seen.operation.kind} to leave the metadata of {session} alone")
-        if seen.before.shows(Field.MODEL) and seen.before.model(session) != seen.after.model(session):
-            return Violated(f"expected {seen.operation.kind} to leave the model of {session} alone")
+        known = seen.before.knows_session(view.session)
+        if known and (change := setting_change(seen.before, seen.after, view.session)):
+            return Violated(f"expected {seen.operation.kind} to change no setting; saw that {change}")
     return None
 
 
 def tree_10(seen: Seen) -> Result:
     """A node id is unique: under a known id nothing else is ever stored, whether its node is on the branch or off it."""
-    if not isinstance(seen.operation, Append | Save | Edit):
+    if not isinstance(seen.operation, Append | Save | Send | Edit | CommitCompaction):
         return None
     return decided(seen, refused(RefusalCode.KNOWN_ID))
 
@@ -488,7 +488,7 @@ def tree_12(seen: Seen) -> Result:
     """A writer that names another message than the one that the branch ends in is stale; so is a saved path beside the branch."""
     operation = seen.operation
     match operation:
-        case Append() | Abandon() | StartAnswer() | Retry() | Edit() | Undo():
+        case Append() | Abandon() | StartAnswer() | Send() | Retry() | Edit() | Undo():
             named = operation.follows is not None
         case Save():
             named = bool(operation.path)
