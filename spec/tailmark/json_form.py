@@ -10,6 +10,7 @@ refuse. Each problem names its ``$.path``.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cache
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
 
@@ -71,8 +72,13 @@ __all__ = [
 T = TypeVar("T")
 
 
+@cache
+def _members(target: type[StrEnum]) -> Mapping[str, StrEnum]:
+    return {member.value: member for member in target}
+
+
 def _structure_enum(value: object, target: type[StrEnum]) -> StrEnum:
-    members = {member.value: member for member in target}
+    members = _members(target)
     if not isinstance(value, str) or value not in members:
         raise FaultError(f"expected one of {', '.join(map(str, members))}, found {shown(value)}")
     return members[value]
@@ -187,7 +193,8 @@ def _make_converter() -> Converter:
             if kind is not None:
                 if fields.get("kind") != kind:
                     raise FaultError(f"expected kind {kind!r}, found {shown(fields.get('kind'))}")
-                fields = {key: field for key, field in fields.items() if key != "kind"}
+                fields = dict(fields)
+                del fields["kind"]
             result = base(fields, target)
             if check is not None:
                 check(result)

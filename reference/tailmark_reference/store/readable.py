@@ -6,7 +6,6 @@ stay, so everything that compares them holds there too.
 """
 
 import sqlite3
-from collections.abc import Iterator
 
 from tailmark.identifiers import SessionId
 from tailmark_reference.store.schema import SCHEMA, NodeKind
@@ -21,6 +20,10 @@ WITH RECURSIVE up (seq, parent) AS (
     WHERE node.seq < up.seq AND node.seq >= :top
 )
 SELECT node.* FROM up CROSS JOIN node ON node.seq = up.seq
+"""
+
+_METADATA = """
+SELECT metadata.* FROM metadata JOIN session ON session.seq = metadata.session WHERE session.id = ?
 """
 
 ABOVE = 0
@@ -63,47 +66,30 @@ def scratch(
 
 
 def copy_part(
-    connection: sqlite3.Connection, copy: sqlite3.Connection, session: SessionId, run: tuple[int, int] | None
+    connection: sqlite3.Connection,
+    copy: sqlite3.Connection,
+    session: SessionId,
+    run: tuple[int, int] | None,
 ) -> None:
     """Write the run, its calls and the session into empty tables without triggers, numbers kept."""
-    _insert(copy, "session", _rows(connection, "SELECT * FROM session WHERE id = ?", (session,)))
+    _copy(copy, "session", connection.execute("SELECT * FROM session WHERE id = ?", (session,)))
     copy.execute("UPDATE session SET leaf = ?", (run[1] if run is not None else None,))
-    # Its text is unique there, so the number is looked up here and not carried along.
-    _insert(
-        copy,
-        "metadata",
-        _rows(
-            connection,
-            "SELECT metadata.* FROM metadata JOIN session ON session.seq = metadata.session WHERE session.id = ?",
-            (session,),
-        ),
-    )
+    _copy(copy, "metadata", connection.execute(_METADATA, (session,)))
     if run is None:
         return
     top, end = run
-    _insert(copy, "node", _rows(connection, _PART, {"top": top, "end": end}))
+    _copy(copy, "node", connection.execute(_PART, {"top": top, "end": end}))
+    _copy(copy, "call", connection.execute("SELECT * FROM call WHERE node BETWEEN ? AND ?", run))
+    # Numbers between the two can be of other branches.
+    copy.execute("DELETE FROM call WHERE node NOT IN (SELECT seq FROM node)")
     copy.execute("UPDATE node SET parent = NULL WHERE seq = ?", (top,))
-    for (node,) in copy.execute("SELECT seq FROM node WHERE kind = 2").fetchall():
-        _insert(copy, "call", _rows(connection, "SELECT * FROM call WHERE node = ?", (node,)))
     # The latest checkpoint at or above a node can be one that is not in the part.
     copy.execute("UPDATE node SET checkpoint = NULL WHERE checkpoint < ?", (top,))
     copy.execute("UPDATE node SET place = ? WHERE place < ?", (ABOVE, top))
 
 
-_Columns = tuple[str, ...]
-_Values = tuple[object, ...]
-
-
-def _rows(
-    connection: sqlite3.Connection, query: str, parameters: dict[str, int] | tuple[object, ...]
-) -> Iterator[tuple[_Columns, _Values]]:
-    cursor = connection.execute(query, parameters)
-    columns = tuple(column[0] for column in cursor.description)
-    for row in cursor:
-        yield columns, row
-
-
-def _insert(copy: sqlite3.Connection, table: str, rows: Iterator[tuple[_Columns, _Values]]) -> None:
-    for columns, values in rows:
-        marks = ", ".join("?" * len(columns))
-        copy.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values)  # noqa: S608  # names are the schema's
+def _copy(copy: sqlite3.Connection, table: str, rows: sqlite3.Cursor) -> None:
+    """Write rows into the table that they come from, one at a time."""
+    columns = [column[0] for column in rows.description]
+    marks = ", ".join("?" * len(columns))
+    copy.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)  # noqa: S608  # names are the schema's
