@@ -14,6 +14,13 @@ def trg_7(play: Play) -> Becomes:
     return Becomes(path="$.start.sessions[0].budgets.safe", value=50)
 
 
+def trg_7a(play: Play) -> Becomes:
+    """An answer is no draft."""
+    play.append(user("U1"))
+    play.send(assistant("A1"))
+    return Becomes(path="$.steps[1].outcome", value={"kind": "done", "written": ["A1"]})
+
+
 def _draft_alone(play: Play) -> None:
     play.start(window=WINDOW)
     play.send(user("U1", words(300)))

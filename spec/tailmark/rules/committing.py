@@ -25,7 +25,6 @@ from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, S
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import any_change, in_both, shown_outcome
 from tailmark.rules.compactions import (
-    allowed_places,
     base_of,
     chosen_by,
     covered_by,
@@ -120,14 +119,11 @@ def _request_contradiction(seen: Seen, plan: Plan) -> str | None:
 
 
 def _as_begun(brought: Plan, begun: Plan) -> bool:
-    """Whether two plans are the same, model, budgets and instructions aside: those are the plan's own."""
+    """Whether two plans are the same, instructions aside: those are the plan's own."""
     request = brought.request
     if request is not None:
         request = evolve(request, instructions=begun.request.instructions if begun.request else None)
-    own = evolve(
-        brought, model=begun.model, budgets=begun.budgets, instructions=begun.instructions, request=request
-    )
-    return own == begun
+    return evolve(brought, instructions=begun.instructions, request=request) == begun
 
 
 def forged(seen: Seen, operation: CommitCompaction) -> str | None:
@@ -145,23 +141,11 @@ def forged(seen: Seen, operation: CommitCompaction) -> str | None:
         return contradiction
     if brought.trigger is not begun.trigger:
         return f"the trigger {brought.trigger}"
-    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision):
+    if (brought.model, brought.budgets) != (begun.model, begun.budgets):
+        return "another model or other budgets than it was begun with"
+    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision) or _as_begun(brought, begun):
         return None
-    if brought.first_kept == begun.first_kept and not _as_begun(brought, begun):
-        return "another range, request or size than was begun"
-    if (brought.model, brought.budgets) == (begun.model, begun.budgets):
-        return None if _as_begun(brought, begun) else "another place than was begun"
-    return _disallowed(seen, brought)
-
-
-def _disallowed(seen: Seen, plan: Plan) -> str | None:
-    """Whether a plan on another model than it was begun on has a place that this model's budget does not allow."""
-    branch = base_of(seen.before, plan.session, plan.purpose)
-    if branch is None:
-        return None
-    chosen = chosen_by(seen, plan, branch)
-    allowed = allowed_places(chosen, plan.budgets.tail, seen.declaration.readings)
-    return None if chosen.place in allowed else f"the place before {plan.first_kept} for another budget"
+    return "another place, range, request or size than was begun"
 
 
 def failure_reasons(reply: SummariserReply | None) -> tuple[FailureReason, ...]:

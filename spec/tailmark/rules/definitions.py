@@ -16,6 +16,7 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     Settle,
     StartAnswer,
     Undo,
@@ -151,7 +152,7 @@ def _calls(calls: Sequence[tuple[CallId, NodeId, bool]]) -> str:
 
 def def_message(seen: Seen) -> Result:
     """A message that its role may not say is refused, and no other is."""
-    if not isinstance(seen.operation, Append | Save | Settle | Edit):
+    if not isinstance(seen.operation, Append | Save | Settle | Send | Edit):
         return None
     return decided(seen, refused(RefusalCode.INVALID_MESSAGE))
 

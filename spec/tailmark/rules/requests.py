@@ -36,6 +36,7 @@ from tailmark.rules.changes import (
 from tailmark.rules.committing import commits, is_as_begun, longest_summary
 from tailmark.rules.compactions import chosen_places, ratio_of, scaled
 from tailmark.rules.pressure import Pressure, are_owned, asked_request, request_pressure, text_at_most
+from tailmark.rules.saving import refused
 from tailmark.rules.scene import OpenAt
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
@@ -64,6 +65,13 @@ def trg_7(seen: Seen) -> Result:
         f"expected a request of at most {budgets.safe} to be sent, saw one of {size}",
         outcome.request.built_on,
     )
+
+
+def trg_7a(seen: Seen) -> Result:
+    """A draft is a user's message; what is sent of another role is refused."""
+    if not isinstance(seen.operation, Send):
+        return None
+    return decided(seen, refused(RefusalCode.NOT_A_USER_MESSAGE))
 
 
 def _size_of(seen: Seen, plan: Plan) -> int:
@@ -247,6 +255,10 @@ def trg_9(seen: Seen) -> Result:
     """A request becomes durable as one: its checkpoint, its message behind that, and the leaf, or nothing of it."""
     outcome = seen.outcome
     session = session_of(seen.operation)
+    if outcome == Failed(reason=FailureReason.STILL_TOO_LARGE):
+        return Violated(
+            "expected another failure of a compaction that was made for no request, saw still-too-large"
+        )
     if not isinstance(outcome, Sent):
         failed = outcome.attempt if isinstance(outcome, TooLarge) else None
         return _wrongly_still_too_large(seen) if isinstance(failed, Failed) else None
