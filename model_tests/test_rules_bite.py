@@ -10,22 +10,29 @@ from random import Random
 import pytest
 from attrs import evolve
 
-from tailmark.identifiers import CallId, ClauseId, ModelName, NodeId, PartId, Revision, SessionId
+from tailmark.identifiers import CallId, ClauseId, ModelName, NodeId, PartId, Revision, SessionId, Tokens
 from tailmark.judge import PREDICATES, Judge
 from tailmark.messages import AnswerEnd, Message, Role, Text
 from tailmark.outcomes import (
     Cancelled,
+    Committed,
     Done,
     Failed,
     FailureReason,
+    LargePart,
     Noop,
     NoopReason,
     Outcome,
+    Planned,
+    Previewed,
     RefusalCode,
     Refused,
+    Sent,
     Skipped,
     Stale,
+    TooLarge,
 )
+from tailmark.plans import Plan, RetryFor, Trigger
 from tailmark.projections import Marking, ProjectionItem
 from tailmark.rules.answers import name_of
 from tailmark.rules.changes import session_of
@@ -95,6 +102,56 @@ def _other_answers(seen: Seen) -> Iterator[Outcome]:
     return (answer for answer in answers if name_of(answer) != name_of(seen.outcome))
 
 
+def _other_details(outcome: Outcome) -> Iterator[Outcome]:
+    """The right answer with one thing wrong in it."""
+    match outcome:
+        case Sent():
+            request, attempt = outcome.request, outcome.attempt
+            yield evolve(outcome, written=(*outcome.written, NOWHERE))
+            yield evolve(outcome, left=(*outcome.left, NOWHERE))
+            yield evolve(outcome, abandoned=(*outcome.abandoned, CallId("c")))
+            yield evolve(outcome, request=evolve(request, head="another"))
+            yield evolve(outcome, request=evolve(request, built_on=NOWHERE))
+            yield evolve(outcome, request=evolve(request, items=request.items[1:]))
+            if attempt is not None:
+                yield evolve(outcome, attempt=None)
+            if not isinstance(attempt, Committed):
+                yield evolve(outcome, attempt=Committed(checkpoint=NOWHERE))
+        case TooLarge():
+            yield evolve(outcome, limit=Tokens(outcome.limit + 1))
+            yield evolve(outcome, projection=Tokens(0), draft=Tokens(0))
+            # Of a retry the ratio that tells a question from the whole may not be shown.
+            whole = (LargePart.QUESTION, LargePart.REQUEST)
+            for part in LargePart:
+                if part is not outcome.part and not (part in whole and outcome.part in whole):
+                    yield evolve(outcome, part=part)
+            if outcome.attempt is not None:
+                yield evolve(outcome, attempt=None)
+        case Planned(plan=plan) | Previewed(plan=plan):
+            yield from (evolve(outcome, plan=other) for other in _other_plans(plan))
+        case Done(plan=Plan() as plan):
+            yield evolve(outcome, plan=None)
+            yield from (evolve(outcome, plan=other) for other in _other_plans(plan))
+
+
+def _other_plans(plan: Plan) -> Iterator[Plan]:
+    """The plan with one thing wrong."""
+    yield evolve(plan, leaf=NOWHERE)
+    yield evolve(plan, base=NOWHERE)
+    yield evolve(plan, revision=Revision(plan.revision + 1))
+    yield evolve(plan, first_kept=NOWHERE)
+    yield evolve(plan, old_first_kept=NOWHERE)
+    yield evolve(plan, excluded=(*plan.excluded, NOWHERE))
+    yield evolve(plan, refresh=not plan.refresh)
+    yield evolve(plan, model=evolve(plan.model, name=ModelName("another")))
+    yield evolve(plan, budgets=evolve(plan.budgets, safe=Tokens(plan.budgets.safe + 1)))
+    yield evolve(plan, budgets=evolve(plan.budgets, tail=Tokens((plan.budgets.tail or 0) + 1)))
+    yield evolve(plan, purpose=RetryFor() if plan.purpose is None else None)
+    yield evolve(plan, tokens_before=Tokens(plan.tokens_before + 1))
+    yield evolve(plan, previous_summary="another")
+    yield from (evolve(plan, trigger=trigger) for trigger in Trigger if trigger is not plan.trigger)
+
+
 def _other_views(view: SessionView, random: Random) -> Iterator[SessionView]:
     """The view with one thing wrong."""
     yield evolve(view, revision=Revision(view.revision + 1))
@@ -103,6 +160,8 @@ def _other_views(view: SessionView, random: Random) -> Iterator[SessionView]:
     yield evolve(view, checkpoint=None if view.checkpoint is not None else NOWHERE)
     yield evolve(view, model=evolve(view.model, name=ModelName("another")))
     yield evolve(view, metadata={**view.metadata, "another": "entry"})
+    yield evolve(view, settings=evolve(view.settings, automatic=not view.settings.automatic))
+    yield evolve(view, settings=evolve(view.settings, head="another"))
     yield evolve(view, open_calls=(*view.open_calls, OpenCall(call=CallId("c"), message=NOWHERE)))
     if view.open_calls:
         yield evolve(view, open_calls=view.open_calls[1:])
@@ -169,6 +228,14 @@ def test_every_other_answer_breaks_a_clause(seed: int) -> None:
     """Refused for done, done for refused, refused for another reason, in another order: a clause says so."""
     for seen in _seen(_trace(f"answers {seed}")):
         for answer in _other_answers(seen):
+            assert _breaks(evolve(seen, outcome=answer)), (seen.operation, seen.outcome, answer)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_every_other_detail_breaks_a_clause(seed: int) -> None:
+    """The right answer with another request, figure, part or plan: a clause says so."""
+    for seen in _seen(_trace(f"details {seed}")):
+        for answer in _other_details(seen.outcome):
             assert _breaks(evolve(seen, outcome=answer)), (seen.operation, seen.outcome, answer)
 
 

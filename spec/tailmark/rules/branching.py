@@ -389,6 +389,8 @@ def fork_4(seen: Seen) -> Result:
         return Violated(f"expected revision 0 on {new}; saw {after.revision(new)}")
     if after.shows(Field.MODEL) and after.model(new) != seen.before.model(source):
         return Violated(f"expected the model of {source} on {new}; saw {after.model(new).name}")
+    if after.shows(Field.SETTINGS) and after.settings(new) != seen.before.settings(source):
+        return Violated(f"expected the settings of {source} on {new}; saw others")
     if after.shows(Field.METADATA) and after.metadata(new):
         return Violated(f"expected no metadata on {new}; saw {dict(after.metadata(new))}")
     if not after.knows_session(source):

@@ -178,8 +178,14 @@ def chk_5(seen: Seen) -> Result:
 def chk_6(seen: Seen) -> Result:
     """A refresh moves no place and reads nothing new: the summary is the previous one, taken over or rewritten."""
     chosen = _first(seen)
-    if chosen is None or chosen.previous is None or chosen.place is None or chosen.present is None:
+    if chosen is None or chosen.place is None or chosen.present is None:
         return None
+    if chosen.previous is None:
+        plan = asked_plan(seen) if chosen.written is None else None
+        refreshes = checkpoint_of(chosen.written).refresh if chosen.written else bool(plan and plan.refresh)
+        return (
+            Violated("expected no refresh without a checkpoint, saw one", chosen.node) if refreshes else None
+        )
     verbatim = seen.declaration.readings.refresh is RefreshReading.VERBATIM
     if chosen.written is not None:
         content = checkpoint_of(chosen.written)

@@ -36,6 +36,7 @@ from tailmark.rules.committing import (
     must_answer,
     survives,
     told,
+    wrong_state,
 )
 from tailmark.rules.compactions import asked_plan, leads_to, new_checkpoints
 from tailmark.rules.scene import HiddenFieldError, Mark
@@ -99,34 +100,28 @@ def cmt_4(seen: Seen) -> Result:
 def cmt_4a(seen: Seen) -> Result:
     """A plan says on which state and on whose terms it was begun, under an id of its own."""
     operation = seen.operation
-    if not isinstance(operation, BeginCompaction | Preview) or is_about_the_store(seen.outcome):
+    asks = operation if isinstance(operation, BeginCompaction | Preview) else None
+    if is_about_the_store(seen.outcome):
         return None
-    scene, session = seen.before, operation.session
-    if seen.known_plan(session, operation.plan) is not None:
+    if asks is not None and seen.known_plan(asks.session, asks.plan) is not None:
         outcome = shown_outcome(seen)
         if outcome == Refused(code=RefusalCode.TRIGGER):
             return None
         return holds_if(
             outcome == Refused(code=RefusalCode.KNOWN_ID),
-            f"expected refused(known-id), because this process began {operation.plan}; saw {name_of(outcome)}",
+            f"expected refused(known-id), because this process began {asks.plan}; saw {name_of(outcome)}",
         )
-    plan = asked_plan(seen)
-    if plan is None or not scene.knows_session(session):
+    plan, session = asked_plan(seen), session_of(operation)
+    if plan is None or session is None or not in_both(seen, session):
         return None
-    expected: list[tuple[str, object, object]] = [
-        ("id", operation.plan, plan.id),
-        ("session", session, plan.session),
-        ("leaf", scene.leaf(session), plan.leaf),
-        ("trigger", operation.trigger, plan.trigger),
-    ]
-    if scene.shows(Field.REVISION):
-        expected.append(("revision", scene.revision(session), plan.revision))
-    if scene.shows(Field.MODEL):
-        expected.append(("model", scene.model(session), plan.model))
-    for name, wanted, saw in expected:
-        if wanted != saw:
-            return Violated(f"expected the {name} {wanted} in the plan, saw {saw}", scene.leaf(session))
-    return HOLDS
+    if asks is not None and (plan.id, plan.trigger) != (asks.plan, asks.trigger):
+        return Violated(
+            f"expected the plan {asks.plan}, {asks.trigger}, saw {plan.id}, {plan.trigger}", plan.leaf
+        )
+    if seen.known_plan(session, plan.id) is not None:
+        return Violated(f"expected an id of its own for the plan, saw {plan.id} again", plan.leaf)
+    wrong = wrong_state(seen, plan, session)
+    return Violated(wrong, seen.before.leaf(session)) if wrong is not None else HOLDS
 
 
 def cmt_5(seen: Seen) -> Result:

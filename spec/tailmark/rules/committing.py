@@ -21,7 +21,7 @@ from tailmark.outcomes import (
     Stale,
     TooLarge,
 )
-from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, SummaryFailure
+from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, SummaryFailure, Trigger
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import any_change, in_both, shown_outcome
 from tailmark.rules.compactions import (
@@ -50,6 +50,25 @@ def commits(seen: Seen) -> CommitCompaction | None:
 
 def known_to(seen: Seen, operation: CommitCompaction) -> KnownPlan | None:
     return seen.known_plan(operation.plan.session, operation.plan.id)
+
+
+def wrong_state(seen: Seen, plan: Plan, session: SessionId) -> str | None:
+    """In what a plan that begins does not say on which state and for whom; ``None`` if in nothing."""
+    scene = seen.after if plan.trigger is Trigger.AUTOMATIC else seen.before
+    expected: list[tuple[str, object, object]] = [
+        ("session", session, plan.session),
+        ("leaf", scene.leaf(session), plan.leaf),
+    ]
+    if scene.shows(Field.REVISION):
+        expected.append(("revision", scene.revision(session), plan.revision))
+    if scene.shows(Field.MODEL):
+        expected.append(("model", scene.model(session), plan.model))
+    for name, wanted, saw in expected:
+        if wanted != saw:
+            return f"expected the {name} {wanted} in the plan, saw {saw}"
+    if (plan.purpose is None) is (plan.trigger is Trigger.PREFLIGHT):
+        return f"expected a request behind preflight alone, saw {plan.trigger} with {plan.purpose}"
+    return None
 
 
 # What a commit must answer -------------------------------------------------------------------------------

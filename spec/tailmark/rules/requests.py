@@ -155,7 +155,9 @@ def trg_8a(seen: Seen) -> Result:
         wanted = LargePart.OVERHEAD if outcome.overhead >= outcome.limit else LargePart.REQUEST
         return holds_if(outcome.part is wanted, f"expected {wanted} as the part, saw {outcome.part}")
     pressure = request_pressure(seen)
-    if pressure is None or not pressure.above_limit:
+    if pressure is None:
+        return _part_by_its_figures(outcome) if isinstance(outcome, TooLarge) else None
+    if not pressure.above_limit:
         return None
     part = _large_part(seen, pressure)
     if isinstance(outcome, Planned):
@@ -167,6 +169,21 @@ def trg_8a(seen: Seen) -> Result:
     if part is not LargePart.REQUEST and outcome.attempt is not None:
         return Violated(f"expected no attempt where {part} alone is too large, saw one")
     return HOLDS
+
+
+def _part_by_its_figures(outcome: TooLarge) -> Result:
+    """What the figures of an answer say, where the ratio behind them is not shown. Two that were rounded up may be one too much."""
+    together = outcome.overhead + outcome.draft
+    overhead = outcome.overhead >= outcome.limit
+    draft = outcome.draft > 0 and together > outcome.limit
+    if overhead is not (outcome.part is LargePart.OVERHEAD):
+        return Violated(f"expected the overhead of {outcome.overhead} to decide, saw {outcome.part}")
+    if outcome.part is LargePart.DRAFT and not draft:
+        return Violated(f"expected another part than a draft of {outcome.draft}")
+    certain = draft and together > outcome.limit + 1 and not overhead
+    if certain and outcome.part is not LargePart.DRAFT:
+        return Violated(f"expected the draft of {outcome.draft} as the part, saw {outcome.part}")
+    return None
 
 
 def trg_8b(seen: Seen) -> Result:
@@ -371,7 +388,8 @@ def trg_14b(seen: Seen) -> Result:
     """Open calls whose process is gone are abandoned by a send, in the same change, and the answer names them."""
     asked = _unstable_send(seen)
     if asked is None:
-        return None
+        named_wrongly = isinstance(seen.outcome, Sent) and bool(seen.outcome.abandoned)
+        return Violated("expected no call to be named as abandoned, saw one") if named_wrongly else None
     operation, calls = asked
     session, message = operation.session, operation.message
     if seen.before.running(session) is not None or are_owned(seen, tuple(known.message for known in calls)):
