@@ -110,8 +110,9 @@ def _budget(seen: Seen, chosen: Chosen) -> tuple[Plan, Tokens] | None:
 
 
 def _is_refresh_of_long_summary(chosen: Chosen) -> bool:
-    """A preflight that stays where it is, because the summary is too long, is TRG-10's."""
-    return chosen.pressed and chosen.place == chosen.present and chosen.previous is not None
+    """A compaction that stays where it is because the summary is too long is TRG-10A's and TRG-10B's: by hand, right behind the checkpoint."""
+    stays = chosen.previous is not None and chosen.place == chosen.present
+    return stays and (chosen.pressed or chosen.branch.message is None)
 
 
 def bnd_3(seen: Seen) -> Result:
