@@ -68,7 +68,12 @@ SELECT seq FROM up
 
 _CALLS = "SELECT position, CAST(call AS BLOB), approval, settled FROM call WHERE node = ?"
 
-# The index says that no id stands twice, so the rows are asked themselves.
+# In the index no id stands twice, so the rows have none twice either if it has all of them. Rows that say
+# another id than the index are found out by their bodies.
+_COUNTS = """
+SELECT (SELECT count(*) FROM node NOT INDEXED) = (SELECT count(*) FROM node INDEXED BY sqlite_autoindex_node_1)
+"""
+
 _DUPLICATES = "SELECT CAST(id AS BLOB) FROM node NOT INDEXED GROUP BY id HAVING count(*) > 1"
 
 
@@ -123,8 +128,18 @@ def _read(body: bytes, kind: int) -> _Content | None:
     return _Content(message.id, kind, None, (), calls)
 
 
+def is_readable(body: object, kind: object) -> bool:
+    """Whether a body is the content of a node of this kind."""
+    return isinstance(body, bytes) and isinstance(kind, int) and _read(body, kind) is not None
+
+
 def duplicate_ids(connection: sqlite3.Connection) -> frozenset[bytes]:
     """The ids that more than one row has. This reads the whole table, in the memory of SQLite's sorter."""
+    try:
+        if connection.execute(_COUNTS).fetchone() == (1,):
+            return frozenset()
+    except sqlite3.OperationalError:
+        pass  # without the index only the rows can say it
     return frozenset(row[0] for row in connection.execute(_DUPLICATES))
 
 

@@ -51,7 +51,14 @@ def connect(uri: str) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
 
 
-def _is(error: sqlite3.Error, code: int) -> bool:
+def _told(error: Exception) -> str:
+    # A damaged file can have anything in its texts, and so in SQLite's words about it.
+    if isinstance(error, UnicodeDecodeError):
+        return "damaged: a text that is no UTF-8"
+    return " ".join(str(error).split())
+
+
+def _is(error: Exception, code: int) -> bool:
     # An error that SQLite did not raise has no code; the low byte is the primary one.
     return bool(getattr(error, "sqlite_errorcode", 0) & 0xFF == code)
 
@@ -82,8 +89,8 @@ class Database:
 
         try:
             return self._patiently(attempt)
-        except sqlite3.Error as error:
-            raise StoreError(f"{self._path}: {error}") from error
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise StoreError(f"{self._path}: {_told(error)}") from error
 
     def write(self, work: Callable[[sqlite3.Connection], Outcome]) -> Outcome:
         """Do ``work`` as one transaction, alone. What is none of `Done`, `Sent` and `Committed` leaves no trace.
@@ -106,10 +113,10 @@ class Database:
                     self.connection.execute("COMMIT")
             finally:
                 self._roll_back()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if _is(error, sqlite3.SQLITE_READONLY):
                 raise UnwritableError(f"{self._path}: the file cannot be written") from error
-            raise StoreError(f"{self._path}: {error}") from error
+            raise StoreError(f"{self._path}: {_told(error)}") from error
         return outcome
 
     def close(self) -> None:
@@ -149,10 +156,10 @@ class Database:
         try:
             # Done again as a whole where another process was in the way: each part of it may be.
             self._patiently(self._prepare)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if _is(error, sqlite3.SQLITE_NOTADB):
                 raise StoreError(f"{self._path}: not an SQLite file") from error
-            raise StoreError(f"{self._path}: {error}") from error
+            raise StoreError(f"{self._path}: {_told(error)}") from error
 
     def _prepare(self) -> None:
         self.connection.execute("PRAGMA foreign_keys = ON")

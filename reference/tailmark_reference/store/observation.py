@@ -13,6 +13,7 @@ from tailmark.plans import Checkpoint
 from tailmark.projections import Marking, ProjectionItem
 from tailmark.views import Observation, OpenCall, RunningAnswer, SessionView, StoredNode
 from tailmark_reference.estimate import Estimator
+from tailmark_reference.store.audit import is_readable
 from tailmark_reference.store.audits import Audits
 from tailmark_reference.store.bodies import (
     projected_digest,
@@ -124,10 +125,11 @@ FROM node LEFT JOIN node AS parent ON parent.seq = node.parent ORDER BY node.seq
 def stored_nodes(connection: sqlite3.Connection, unreadable: frozenset[int]) -> tuple[StoredNode, ...]:
     """All nodes that can be read, on and off the branches, in the order in which they were written."""
     rows: list[tuple[int, NodeId | None, int, bytes, int]] = connection.execute(_NODES).fetchall()
+    # What SQLite's own pages have wrong shows in rows that no walk meets.
     return tuple(
         StoredNode(parent=parent, content=_content(kind, body.decode()), estimate=Tokens(estimate))
         for seq, parent, kind, body, estimate in rows
-        if seq not in unreadable
+        if seq not in unreadable and is_readable(body, kind)
     )
 
 
