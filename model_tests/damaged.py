@@ -97,5 +97,5 @@ def store_file(folder: Path) -> Path:
 
 def durable_bytes(folder: Path) -> dict[str, bytes]:
     """The bytes of the store and of its log; an empty log is none. The file of shared memory holds nothing durable."""
-    files = [file for file in folder.iterdir() if not file.name.endswith("-shm")]
+    files = [file for file in folder.iterdir() if file.is_file() and not file.name.endswith("-shm")]
     return {file.name: content for file in sorted(files) if (content := file.read_bytes())}

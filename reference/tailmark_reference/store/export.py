@@ -7,7 +7,7 @@ from pathlib import Path
 from tailmark_reference.store.audit import audit, duplicate_ids, readable_run
 from tailmark_reference.store.connection import StoreError
 from tailmark_reference.store.queries import SessionRow
-from tailmark_reference.store.readable import ABOVE, GUARDS, TABLES, copy_part
+from tailmark_reference.store.readable import GUARDS, TABLES, copy_part
 from tailmark_reference.store.schema import APPLICATION_ID, SCHEMA_VERSION, NodeKind
 
 _CHECKPOINT = NodeKind.CHECKPOINT.value
@@ -16,8 +16,8 @@ _CHECKPOINT = NodeKind.CHECKPOINT.value
 def export(connection: sqlite3.Connection, session: SessionRow, path: Path) -> None:
     """Write a session's readable part to a new store at ``path``: one session of the same id, and its branch.
 
-    Revision, model, settings and metadata come along. A checkpoint whose place is not in the part is left out. The
-    source is only read. Raises `StoreError` with one clear line; then no file is left behind.
+    Revision, model, settings and metadata come along. A checkpoint whose place is not in the part is left out, and so is a
+    tool message with a result whose call is not. The source is only read. Raises `StoreError` with one clear line; then no file is left behind.
     """
     try:
         path.touch(exist_ok=False)
@@ -49,7 +49,8 @@ def _write(connection: sqlite3.Connection, session: SessionRow, copy: sqlite3.Co
     copy_part(connection, copy, session.id, run)
     copy.execute("UPDATE session SET gate = 0")
     if run is not None:
-        _mend(copy, *run)
+        _cut_loose(copy, *run)
+        _leave_behind(copy)
     for statement in GUARDS:
         copy.execute(statement)
     copy.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -57,21 +58,44 @@ def _write(connection: sqlite3.Connection, session: SessionRow, copy: sqlite3.Co
     copy.execute("COMMIT")
 
 
-def _mend(copy: sqlite3.Connection, top: int, end: int) -> None:
-    """Let nothing in the columns name a node or session that did not come along."""
+def _cut_loose(copy: sqlite3.Connection, top: int, end: int) -> None:
+    """Let no column name a node above or behind the part, or a session that did not come along."""
     copy.execute("UPDATE node SET session = (SELECT seq FROM session) WHERE kind = 4")
     copy.execute("UPDATE node SET open_since = ? WHERE open_since < ?", (top, top))
     # A call that was answered behind the part is open at its end.
     copy.execute("UPDATE call SET settled = NULL WHERE settled > ?", (end,))
-    if copy.execute("SELECT 1 FROM node WHERE place = ?", (ABOVE,)).fetchone() is None:
-        return
+
+
+def _leave_behind(copy: sqlite3.Connection) -> None:
+    """Take out what would be damage without what stands above the part: checkpoints without their place, results without their call."""
+    while True:
+        (leaf,) = copy.execute("SELECT leaf FROM session").fetchone()
+        lacking = {fault.seq for fault in audit(copy, leaf, frozenset())}
+        if not lacking:
+            return
+        copy.executemany("DELETE FROM node WHERE seq = ?", ((seq,) for seq in lacking))
+        _reopen(copy)
+        _join(copy)
+
+
+def _reopen(copy: sqlite3.Connection) -> None:
+    """A call whose result is taken out is open again, and all nodes behind it say so."""
+    reopened = copy.execute(
+        "SELECT node, position FROM call WHERE settled NOT IN (SELECT seq FROM node)"
+    ).fetchall()
+    copy.executemany("UPDATE call SET settled = NULL WHERE node = ? AND position = ?", reopened)
+    if reopened:
+        oldest = min(node for node, _ in reopened)
+        copy.execute(
+            "UPDATE node SET open_since = min(ifnull(open_since, ?1), ?1) WHERE seq >= ?1", (oldest,)
+        )
+
+
+def _join(copy: sqlite3.Connection) -> None:
+    """Join what is left to one chain again; its order is that of the numbers."""
     above: int | None = None
     latest: int | None = None
-    # The part is one chain, so its order is that of the numbers.
-    for seq, kind, place in copy.execute("SELECT seq, kind, place FROM node ORDER BY seq").fetchall():
-        if kind == _CHECKPOINT and place == ABOVE:
-            copy.execute("DELETE FROM node WHERE seq = ?", (seq,))
-            continue
+    for seq, kind in copy.execute("SELECT seq, kind FROM node ORDER BY seq").fetchall():
         latest = seq if kind == _CHECKPOINT else latest
         copy.execute("UPDATE node SET parent = ?, checkpoint = ? WHERE seq = ?", (above, latest, seq))
         above = seq
