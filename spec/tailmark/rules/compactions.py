@@ -24,7 +24,7 @@ from tailmark.operations import CommitCompaction
 from tailmark.outcomes import Previewed, begun_plan
 from tailmark.plans import Checkpoint, EditFor, Plan, Purpose, RetryFor, SendFor, Trigger
 from tailmark.rules.changes import added, is_checkpoint
-from tailmark.rules.scene import Mark, Scene, checkpoint_of, latest_checkpoint
+from tailmark.rules.scene import HiddenFieldError, Mark, Scene, checkpoint_of, latest_checkpoint
 from tailmark.rules.verdicts import Seen
 
 
@@ -56,7 +56,7 @@ class Chosen:
     place: int | None
     present: int | None
     written: Mark | None
-    figure: Tokens
+    figure: Tokens | None
     covered: Tokens
     terms: Terms | None
 
@@ -136,8 +136,10 @@ def new_checkpoints(seen: Seen) -> tuple[Mark, ...]:
     return tuple(mark for mark in marks if mark is not None)
 
 
-def scaled(tokens: int, figure: int, covered: int) -> Tokens:
-    """An estimate times a ratio of at least 1, rounded up."""
+def scaled(tokens: int, figure: int | None, covered: int) -> Tokens:
+    """An estimate times a ratio of at least 1, rounded up. Hidden where the ratio is."""
+    if figure is None:
+        raise HiddenFieldError(Field.OCCUPANCY)
     return Tokens(-(-tokens * figure // covered) if 0 < covered < figure else tokens)
 
 
@@ -166,14 +168,11 @@ def base_of(scene: Scene, session: SessionId, purpose: Purpose | None) -> Mark |
             return None
 
 
-def ratio_of(seen: Seen, figure: Tokens, covered: Tokens) -> tuple[Tokens, Tokens]:
-    """A ratio as the implementation's reading uses it."""
-    if (
-        seen.declaration.readings.measure is MeasureReading.PLAIN
-        or Field.OCCUPANCY in seen.declaration.hidden
-    ):
+def ratio_of(seen: Seen, figure: Tokens, covered: Tokens) -> tuple[Tokens | None, Tokens]:
+    """A ratio as the implementation's reading uses it; a figure of ``None`` where it uses one that it cannot show."""
+    if seen.declaration.readings.measure is MeasureReading.PLAIN:
         return Tokens(0), Tokens(0)
-    return figure, covered
+    return (figure if Field.OCCUPANCY not in seen.declaration.hidden else None), covered
 
 
 def _planned(seen: Seen) -> Chosen | None:
@@ -250,7 +249,7 @@ def would_choose(
     branch: Mark,
     trigger: Trigger,
     terms: Terms,
-    ratio: tuple[Tokens, Tokens],
+    ratio: tuple[Tokens | None, Tokens],
 ) -> Chosen:
     """What the place of a compaction would be chosen from, before any is chosen. Its own place is the present one."""
     present = present_place(scene, branch)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from tailmark.budgets import Budgets, Occupancy
-from tailmark.declarations import Declaration, Parameters
+from tailmark.declarations import Declaration, Field, Parameters
 from tailmark.identifiers import NodeId, SessionId, Tokens
 from tailmark.messages import AnswerEnd, Message, Role, Text
 from tailmark.operations import Edit, EndAnswer, Retry, Send, SetModel, SetSettings
@@ -28,7 +28,7 @@ from tailmark.rules.compactions import (
     would_choose,
 )
 from tailmark.rules.memory import state_key
-from tailmark.rules.scene import Mark, Scene
+from tailmark.rules.scene import HiddenFieldError, Mark, Scene
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
 
 
@@ -43,7 +43,7 @@ class Pressure:
     session: SessionId
     tokens: int
     draft: Tokens
-    ratio: tuple[Tokens, Tokens]
+    ratio: tuple[Tokens | None, Tokens]
     budgets: Budgets
     chosen: Chosen | None
     places: tuple[int, ...]
@@ -218,8 +218,10 @@ def _occupancy_of(seen: Seen, asked: Asked) -> Occupancy | None:
     return None
 
 
-def unscaled(tokens: int, figure: int, covered: int) -> Tokens:
-    """The estimate that became ``tokens`` when it was scaled."""
+def unscaled(tokens: int, figure: int | None, covered: int) -> Tokens:
+    """The estimate that became ``tokens`` when it was scaled. Hidden where the ratio is."""
+    if figure is None:
+        raise HiddenFieldError(Field.OCCUPANCY)
     return Tokens(tokens * covered // figure if 0 < covered < figure else tokens)
 
 
