@@ -30,6 +30,7 @@ CHAPTERS = (
     "requests",
     "capacity",
     "occupancy",
+    "estimates",
     "commit",
     "branching",
     "summary",

@@ -17,6 +17,7 @@ from tailmark.operations import (
     CancelCompaction,
     CommitCompaction,
     InflictDamage,
+    Operation,
     Restart,
     Undo,
 )
@@ -25,6 +26,7 @@ from tailmark.plans import Plan, Trigger
 from tailmark.projections import ProjectionItem
 from tailmark.rules.scene import Scene
 from tailmark.traces import Step
+from tailmark.views import Change
 
 
 @frozen(kw_only=True)
@@ -89,29 +91,37 @@ class Memory:
         memory = memory._with_plan(step, now)
         memory = memory._with_undo(step)
         if isinstance(step.outcome, Sent):
-            session = _session_of(step)
+            session = _session_of(step.operation)
             if session is not None and now.knows_session(session):
                 memory = evolve(memory, sent={**memory.sent, session: state_key(now, session)})
         return memory._with_request(step, before, now)
 
     def _with_nodes(self, step: Step, before: Scene) -> "Memory":
-        owned, late = self.owned, self.late
+        owned = self.owned
         for node in step.change.nodes:
             content = node.content
-            if not isinstance(content, Message):
+            if not isinstance(content, Message) or before.node(content.id) is not None:
                 continue
-            old = before.node(content.id)
-            if old is None:
-                if any(isinstance(part, ToolCall) for part in content.parts):
-                    owned |= {content.id}
-            elif isinstance(old.content, Message) and old.content is not content:
-                put = {
-                    part.id
-                    for part in content.parts
-                    if isinstance(part, ToolResult) and part not in old.content.parts
-                }
-                late = {**late, content.id: late.get(content.id, frozenset()) | put}
+            if any(isinstance(part, ToolCall) for part in content.parts):
+                owned |= {content.id}
+        late = self.late_after(step.change, before)
         return evolve(self, owned=owned, late=late) if (owned, late) != (self.owned, self.late) else self
+
+    def late_after(self, change: Change, before: Scene) -> Mapping[NodeId, frozenset[PartId]]:
+        """`late`, behind a change of the state ``before``."""
+        late = self.late
+        for node in change.nodes:
+            content, old = node.content, before.node(node.content.id)
+            if old is None or not isinstance(content, Message) or not isinstance(old.content, Message):
+                continue
+            put = {
+                part.id
+                for part in content.parts
+                if isinstance(part, ToolResult) and part not in old.content.parts
+            }
+            if put:
+                late = {**late, content.id: late.get(content.id, frozenset()) | put}
+        return late
 
     def _with_views(self, step: Step) -> "Memory":
         new = {
@@ -161,7 +171,7 @@ class Memory:
             known = requests.get(view.session)
             if known is not None and not known.broken and _breaks_prefix(step, before, view.session, now):
                 requests[view.session] = evolve(known, broken=True)
-        asked = request_made(step, now)
+        asked = request_made(step.operation, step.outcome, now)
         if asked is not None:
             session, request = asked
             requests[session] = request
@@ -174,8 +184,7 @@ def _wrote_checkpoint(outcome: Outcome) -> bool:
     )
 
 
-def _session_of(step: Step) -> SessionId | None:
-    operation = step.operation
+def _session_of(operation: Operation) -> SessionId | None:
     if isinstance(operation, CommitCompaction):
         return operation.plan.session
     return None if isinstance(operation, Restart) else operation.session
@@ -187,13 +196,13 @@ def state_key(scene: Scene, session: SessionId) -> StateKey:
     return StateKey(leaf=view.leaf, revision=view.revision, model=view.model, settings=view.settings)
 
 
-def request_made(step: Step, now: Scene) -> tuple[SessionId, LastRequest] | None:
+def request_made(operation: Operation, outcome: Outcome, now: Scene) -> tuple[SessionId, LastRequest] | None:
     """The request that goes to the model with a step, as it can be seen: in the answer, or as the projection it is made from."""
-    session = _session_of(step)
+    session = _session_of(operation)
     if session is None or not now.knows_session(session) or not now.shows(Field.PROJECTION):
         return None
     view = now.view(session)
-    match step.operation, step.outcome:
+    match operation, outcome:
         case _, Sent(request=request):
             return session, LastRequest(head=request.head, model=view.model, items=request.items)
         case operation, Done() if operation.kind in ("start-answer", "next-request"):
