@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define
 
 from tailmark.damage import Damage
 from tailmark.identifiers import SessionId
@@ -36,19 +36,34 @@ from tailmark_reference.store.readable import scratch
 from tailmark_reference.store.sizes import sizes
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Damaged:
-    """A damaged session: what is wrong, and its readable part as a store of its own."""
+    """A damaged session: what is wrong, and its readable part, which is copied when somebody first asks for it."""
 
     session: SessionId
-    damage: tuple[Damage, ...]
-    part: sqlite3.Connection
+    leaf: int | None
+    faults: tuple[Fault, ...]
+    _part: sqlite3.Connection | None = None
 
-    def of_part(self) -> tuple[sqlite3.Connection, SessionRow]:
-        """The session as it is in the part."""
-        row = session_row(self.part, self.session)
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What the session shows of it."""
+        return as_damage(self.faults)
+
+    def of_part(self, connection: sqlite3.Connection) -> tuple[sqlite3.Connection, SessionRow]:
+        """A store that holds the readable part of the session and nothing else, and the session there."""
+        if self._part is None:
+            run = readable_run(connection, self.leaf, self.faults)
+            self._part = scratch(connection, self.session, run)
+        row = session_row(self._part, self.session)
         assert row is not None  # it was copied
-        return self.part, row
+        return self._part, row
+
+    def close(self) -> None:
+        """Give back what the part takes."""
+        if self._part is not None:
+            self._part.close()
+            self._part = None
 
 
 @define
@@ -112,7 +127,7 @@ class Audits:
         """The session is read anew by whoever asks next."""
         damaged = self._known.pop(session, None)
         if damaged is not None:
-            damaged.part.close()
+            damaged.close()
         self._duplicates = self._unreadable = None
 
     def close(self) -> None:
@@ -123,10 +138,7 @@ class Audits:
     def _audited(self, connection: sqlite3.Connection, session: SessionRow) -> Damaged | None:
         check_session(connection, session)
         faults = self._faults(connection, session.leaf)
-        if not faults:
-            return None
-        run = readable_run(connection, session.leaf, faults)
-        return Damaged(session.id, as_damage(faults), scratch(connection, session.id, run))
+        return Damaged(session.id, session.leaf, faults) if faults else None
 
     def _faults(self, connection: sqlite3.Connection, leaf: int | None) -> tuple[Fault, ...]:
         return audit(connection, leaf, self._doubled(connection)) if leaf is not None else ()

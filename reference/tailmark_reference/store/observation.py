@@ -147,7 +147,7 @@ class Look:
 def _view(connection: sqlite3.Connection, look: Look, session: SessionRow) -> SessionView:
     damaged = look.audits.of(connection, session)
     if damaged is not None:
-        connection, part = damaged.of_part()
+        connection, part = damaged.of_part(connection)
         view = session_view(connection, look.process, part, look.estimator, look.readings)
         found = findings(connection, part.leaf)
         return evolve(view, leaf=session.leaf_id, read_only=True, damage=damaged.damage, findings=found)

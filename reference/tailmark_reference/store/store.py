@@ -63,8 +63,9 @@ from tailmark_reference.store.answers import end_answer, must_abandon, next_requ
 from tailmark_reference.store.audits import Audits
 from tailmark_reference.store.automatic import automatic_plan
 from tailmark_reference.store.bodies import to_body
-from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions, CommitFacts, commit
+from tailmark_reference.store.commit import commit
 from tailmark_reference.store.compaction import begin
+from tailmark_reference.store.conditions import COMMIT_CONDITIONS, CommitConditions, CommitFacts
 from tailmark_reference.store.connection import (
     WAIT_SECONDS,
     ConnectionFactory,
@@ -222,7 +223,7 @@ class Store:
             if row is None:
                 return None
             damaged = self._audits.known(session) if readable else None
-            return look(connection, row) if damaged is None else look(*damaged.of_part())
+            return look(connection, row) if damaged is None else look(*damaged.of_part(connection))
 
         return self._database.read(work)
 
