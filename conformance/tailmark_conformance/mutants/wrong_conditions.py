@@ -5,7 +5,7 @@ from pathlib import Path
 import attrs
 from attrs import evolve
 
-from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions, CommitFacts
+from tailmark_reference.store.conditions import COMMIT_CONDITIONS, CommitConditions, CommitFacts
 from tailmark_reference.store.subject import SqliteSubject
 
 CONDITIONS: tuple[str, ...] = tuple(field.name for field in attrs.fields(CommitConditions))

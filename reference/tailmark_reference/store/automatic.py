@@ -1,11 +1,17 @@
 """Compactions that an operation sets off by itself: behind an answer, another model, other settings (TRG-5, TRG-6)."""
 
 from tailmark.identifiers import SessionId
-from tailmark.outcomes import NoopReason
+from tailmark.operations import SetModel, SetSettings
+from tailmark.outcomes import Done, NoopReason, Outcome, RefusalCode, Refused
 from tailmark.plans import Plan, Trigger
+from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.compaction import WORTH_DIVISOR, Wish, determine_plan, what_is_open
-from tailmark_reference.store.queries import SessionRow, session_row
+from tailmark_reference.store.history import UNKNOWN_SESSION
+from tailmark_reference.store.queries import SessionRow, session_row, session_sizes
 from tailmark_reference.store.requests import Work
+from tailmark_reference.store.schema import NodeKind
+from tailmark_reference.store.sizes import sizes, wrong_model, wrong_settings
+from tailmark_reference.store.writing import set_model, set_settings
 
 
 def automatic_plan(work: Work, session_id: SessionId, *, without_answer: bool = False) -> Plan | None:
@@ -45,3 +51,25 @@ def automatic_plan(work: Work, session_id: SessionId, *, without_answer: bool = 
 def _is_unstable(work: Work, session: SessionRow, *, without_answer: bool) -> bool:
     skipped = what_is_open(work.connection, work.process, session)
     return skipped is not None and (bool(skipped.open_calls) or not without_answer)
+
+
+def set_sizes(work: Work, operation: SetModel | SetSettings) -> tuple[Outcome, Plan | None]:
+    """Set model or settings, and the automatic compaction that is due on them (TRG-5, CAP-7)."""
+    session = session_row(work.connection, operation.session)
+    if session is None:
+        return UNKNOWN_SESSION, None
+    before = session_sizes(work.connection, session)
+    if isinstance(operation, SetModel):
+        wrong = wrong_model(operation.model)
+    else:
+        wrong = wrong_settings(sizes(*before).model, operation.settings)
+    if wrong is not None:
+        return Refused(code=RefusalCode.SETTINGS, wrong=wrong), None
+    if isinstance(operation, SetModel):
+        set_model(work.connection, session, to_body(operation.model))
+    else:
+        set_settings(work.connection, session, to_body(operation.settings))
+    is_other = session_sizes(work.connection, session) != before
+    if not is_other or session.leaf_kind != NodeKind.ASSISTANT:
+        return Done(), None
+    return Done(), automatic_plan(work, session.id)

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from tailmark.declarations import Readings
 from tailmark_reference.estimate import ESTIMATOR, Estimator
-from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions
+from tailmark_reference.store.conditions import COMMIT_CONDITIONS, CommitConditions
 from tailmark_reference.store.connection import (
     WAIT_SECONDS,
     ConnectionFactory,

@@ -61,7 +61,7 @@ from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
 from tailmark_reference.store.answers import end_answer, must_abandon, next_request, start_answer
 from tailmark_reference.store.audits import Audits
-from tailmark_reference.store.automatic import automatic_plan
+from tailmark_reference.store.automatic import automatic_plan, set_sizes
 from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.commit import commit
 from tailmark_reference.store.compaction import begin
@@ -80,13 +80,12 @@ from tailmark_reference.store.history import UNKNOWN_SESSION, abandon, append, s
 from tailmark_reference.store.observation import Look, observation, projected_content, projection
 from tailmark_reference.store.opening import Settings
 from tailmark_reference.store.process import Process
-from tailmark_reference.store.queries import SessionRow, session_row, session_sizes
+from tailmark_reference.store.queries import SessionRow, session_row
 from tailmark_reference.store.requests import Notes, Work, edit, retry, send
-from tailmark_reference.store.schema import NodeKind
-from tailmark_reference.store.sizes import sizes, wrong_model, wrong_settings
+from tailmark_reference.store.sizes import wrong_model, wrong_settings
 from tailmark_reference.store.tips import MovedError, Tip, append_behind, may_go_behind, tip_of
 from tailmark_reference.store.tree import fork, undo
-from tailmark_reference.store.writing import insert_session, set_metadata, set_model, set_settings
+from tailmark_reference.store.writing import insert_session, set_metadata
 
 T = TypeVar("T")
 
@@ -460,24 +459,8 @@ class Store:
 
         def work(connection: sqlite3.Connection) -> Outcome:
             nonlocal plan
-            session = session_row(connection, operation.session)
-            if session is None:
-                return UNKNOWN_SESSION
-            before = session_sizes(connection, session)
-            if isinstance(operation, SetModel):
-                wrong = wrong_model(operation.model)
-            else:
-                wrong = wrong_settings(sizes(*before).model, operation.settings)
-            if wrong is not None:
-                return Refused(code=RefusalCode.SETTINGS, wrong=wrong)
-            if isinstance(operation, SetModel):
-                set_model(connection, session, to_body(operation.model))
-            else:
-                set_settings(connection, session, to_body(operation.settings))
-            is_other = session_sizes(connection, session) != before
-            if is_other and session.leaf_kind == NodeKind.ASSISTANT:
-                plan = automatic_plan(self._work(connection, notes), session.id)
-            return Done()
+            outcome, plan = set_sizes(self._work(connection, notes), operation)
+            return outcome
 
         outcome = self._database.write(work)
         return self._with_plan(outcome, plan, notes) if isinstance(outcome, Done) else outcome

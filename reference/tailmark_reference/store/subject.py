@@ -11,7 +11,7 @@ from tailmark.operations import InflictDamage, Operation
 from tailmark.outcomes import Done, Outcome, RefusalCode, Refused
 from tailmark.views import Observation
 from tailmark_reference.estimate import ESTIMATOR, Estimator
-from tailmark_reference.store.commit import COMMIT_CONDITIONS, CommitConditions
+from tailmark_reference.store.conditions import COMMIT_CONDITIONS, CommitConditions
 from tailmark_reference.store.connection import WAIT_SECONDS, ConnectionFactory, StoreError, connect
 from tailmark_reference.store.damaging import CannotBeInflictedError, damage_store
 from tailmark_reference.store.store import Store
