@@ -16,6 +16,7 @@ from tailmark.operations import Append, BeginCompaction, CommitCompaction, Load,
 from tailmark.outcomes import Committed, Done, Planned, RefusalCode, Refused
 from tailmark.plans import Checkpoint, Node
 from tailmark.views import SessionView
+from tailmark_conformance.cli import Exit, main
 from tailmark_conformance.scenarios.words import assistant, result, summary, user
 from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.connection import StoreError
@@ -235,3 +236,22 @@ def _steps(path: Path, count: int, shape: str) -> int:
         assert shown.damage == named
         assert len(shown.branch) == count
     return walked
+
+
+def test_the_command_line(store: SqliteSubject, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`tailmark export` says what it wrote; what it cannot do is one line, and leaves no file."""
+    inflict(store, (DamageKind.INVALID_MESSAGE, NodeId("U3")))
+    branch = view(store).branch
+    path, new = store_file(tmp_path), tmp_path / "new.sqlite"
+    store.store.close()
+    assert main(["export", str(path), "S", str(new)]) == Exit.CONFORMS
+    assert f"S, {len(branch)} nodes up to A7" in capsys.readouterr().out
+    for arguments, said in (
+        ((str(path), "S", str(new)), "exists already"),
+        ((str(path), "nobody", str(tmp_path / "other")), "no session 'nobody'"),
+        ((str(tmp_path / "nothing"), "S", str(tmp_path / "other")), "no such file"),
+    ):
+        assert main(["export", *arguments]) == Exit.USAGE
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
+    assert not (tmp_path / "nothing").exists()

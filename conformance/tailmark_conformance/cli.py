@@ -1,4 +1,4 @@
-"""The command line: `tailmark check`, `tailmark explain`, `tailmark audit`.
+"""The command line: `tailmark check`, `tailmark explain`, `tailmark audit`, `tailmark export`.
 
 Exit codes: 0 conforms, 1 does not, 2 usage, 3 the subject could not be run, 4 an error of the suite,
 130 interrupted.
@@ -29,6 +29,7 @@ from tailmark_conformance.checking import (
     run_check,
     usable_json_path,
 )
+from tailmark_conformance.exporting import export_session
 from tailmark_conformance.recorded.audit import audit_files, exit_code
 from tailmark_conformance.recorded.audit_text import print_report as print_audit
 from tailmark_conformance.reports.explanation import explanation_lines, list_lines
@@ -172,6 +173,23 @@ def audit(*files: Path, json: Path | None = None) -> int:
     if json is not None:
         _write_json(json, json_form.dumps(report) + b"\n")
     return exit_code(report)
+
+
+@app.command
+def export(store: Path, session: str, new: Path) -> int:
+    """Take the readable part of a session out of a damaged store of the reference.
+
+    Parameters
+    ----------
+    store
+        The store's file. It is only read.
+    session
+        The session's id.
+    new
+        The file of the new store, which must not exist.
+    """
+    export_session(store, session, new, _console())
+    return Exit.CONFORMS
 
 
 @contextmanager
