@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Final
 
 from tailmark.budgets import Model
-from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, SessionId
+from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, SessionId, Tokens
 from tailmark.messages import ApprovalRequest, Message, Part, ResultStatus, Role, Text, ToolCall, ToolResult
-from tailmark.operations import Append, BeginCompaction, CommitCompaction, Operation
-from tailmark.outcomes import Committed, Done, Outcome, Planned
+from tailmark.operations import Append, BeginCompaction, CommitCompaction, Operation, SetModel
+from tailmark.outcomes import Committed, Done, Outcome, Planned, Sent
 from tailmark.plans import Plan, SummaryAnswer
 from tailmark.views import Observation, SessionView
 from tailmark_reference.store.store import Store
 
 S1: Final = SessionId("S1")
 MODEL: Final = Model(name=ModelName("model"))
+SMALL: Final = Model(name=ModelName("small"), window=Tokens(128))
+"""Its safe limit is 96, its threshold 90, its tail budget 24, its summary budget 12."""
 REPLY: Final = SummaryAnswer(parts=(Text(id=PartId("summary"), text="What was said."),))
 
 
@@ -56,6 +58,11 @@ def user(node: str) -> Message:
     return message(node, Role.USER, text(f"question {node}"))
 
 
+def long(node: str, cost: int) -> Message:
+    """A user message that is estimated at so many tokens, 7 or more."""
+    return message(node, Role.USER, text("x" * (4 * (cost - 6))))
+
+
 def answer(node: str, *parts: Part) -> Message:
     """An assistant message; text if no parts are given."""
     return message(node, Role.ASSISTANT, *(parts or (text(f"answer {node}"),)))
@@ -78,7 +85,7 @@ def do(store: Store, *operations: Operation) -> Outcome:
     outcome: Outcome = Done()
     for operation in operations:
         outcome = store.perform(operation)
-        assert isinstance(outcome, Done | Committed | Planned), (operation, outcome)
+        assert isinstance(outcome, Done | Committed | Planned | Sent), (operation, outcome)
     return outcome
 
 
@@ -90,6 +97,19 @@ def add(store: Store, *messages: Message) -> None:
 def begin(store: Store, plan: str = "P1") -> Plan:
     """Begin a compaction, which must succeed."""
     outcome = do(store, BeginCompaction(session=S1, plan=PlanId(plan)))
+    assert isinstance(outcome, Planned)
+    return outcome.plan
+
+
+def on_small_model(store: Store, *messages: Message) -> None:
+    """Append messages and go on with a small model. No automatic compaction begins."""
+    add(store, *messages)
+    assert do(store, SetModel(session=S1, model=SMALL)) == Done()
+
+
+def needs_room(store: Store, request: Operation) -> Plan:
+    """Ask for a request that does not fit, so that a plan is the answer."""
+    outcome = do(store, request)
     assert isinstance(outcome, Planned)
     return outcome.plan
 

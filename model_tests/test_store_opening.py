@@ -81,15 +81,16 @@ def test_a_store_is_set_up_for_durability(tmp_path: Path) -> None:
     assert settings == {"journal_mode": ("wal",), "synchronous": (2,), "foreign_keys": (1,)}
 
 
-def test_a_newer_schema(tmp_path: Path) -> None:
-    """What a later program wrote is not guessed at."""
+@pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
+def test_another_schema(tmp_path: Path, version: int) -> None:
+    """What an earlier or a later program wrote is not guessed at."""
     path = tmp_path / "store.sqlite"
     new_store(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     before = path.read_bytes()
-    assert f"schema version {SCHEMA_VERSION + 1}; this program reads up to {SCHEMA_VERSION}" in _error(path)
+    assert _error(path).endswith(f"schema version {version}; this program reads version {SCHEMA_VERSION}")
     assert path.read_bytes() == before
 
 

@@ -65,6 +65,7 @@ def test_a_node_is_not_deleted(plain: sqlite3.Connection, seq: int) -> None:
         "session = ifnull(session, 0) + 1",
         "checkpoint = ifnull(checkpoint, 0) + 1",
         "open_since = ifnull(open_since, 0) + 1",
+        "usage = 1 - usage",
         "seq = 100",
         "rowid = 100",
         "body = '{}'",
@@ -142,7 +143,7 @@ def test_a_settled_result_stays(plain: sqlite3.Connection) -> None:
     body = _body(plain, A4)
     body["parts"][1] = _result("open")
     _set_body(plain, body)
-    plain.execute("UPDATE call SET settled = node WHERE node = ? AND call = 'open'", (A4,))
+    plain.execute("UPDATE call SET settled = node, late = 1 WHERE node = ? AND call = 'open'", (A4,))
     body["parts"][1] = _result("open", text="something else")
     _is_refused(plain, "UPDATE node SET body = ? WHERE seq = ?", json.dumps(body), A4)
 
@@ -177,7 +178,7 @@ def test_a_checkpoint_is_written_by_a_commit_alone(
 
 def test_the_gate_is_for_one_checkpoint_of_one_session(plain: sqlite3.Connection) -> None:
     """Another session's is refused, and once it is written the next one."""
-    plain.execute("INSERT INTO session (id, revision, model) VALUES ('S2', 0, '{}')")
+    plain.execute("INSERT INTO session (id, revision, model, settings) VALUES ('S2', 0, '{}', '{}')")
     plain.execute("UPDATE session SET gate = ? WHERE id = 'S1'", (A4 + 1,))
     _is_refused(plain, _CHECKPOINT, A4 + 2, A2, U2, 1)
     _is_refused(plain, _CHECKPOINT, A4 + 1, A2, U2, 2)
@@ -208,13 +209,16 @@ def test_a_node_has_sound_columns(plain: sqlite3.Connection, statement: str) -> 
     "statement",
     [
         f"DELETE FROM call WHERE node = {A4}",
-        f"UPDATE call SET settled = NULL WHERE node = {A3}",
-        f"UPDATE call SET settled = node WHERE node = {A3}",
+        f"UPDATE call SET settled = NULL, late = 0 WHERE node = {A3}",
+        f"UPDATE call SET settled = node, late = 1 WHERE node = {A3}",
+        f"UPDATE call SET late = 1 WHERE node = {A3}",
+        f"UPDATE call SET late = 1 WHERE node = {A4} AND position = 0",
+        f"UPDATE call SET settled = node WHERE node = {A4} AND position = 0",
         f"UPDATE call SET settled = {U3} WHERE node = {A4}",
         f"UPDATE call SET settled = {A3} WHERE node = {A4}",
-        f"UPDATE call SET call = 'x', settled = node WHERE node = {A4} AND position = 0",
-        f"UPDATE call SET position = 7, settled = node WHERE node = {A4} AND position = 0",
-        f"UPDATE call SET approval = 1, settled = node WHERE node = {A4} AND position = 0",
+        f"UPDATE call SET call = 'x', settled = node, late = 1 WHERE node = {A4} AND position = 0",
+        f"UPDATE call SET position = 7, settled = node, late = 1 WHERE node = {A4} AND position = 0",
+        f"UPDATE call SET approval = 1, settled = node, late = 1 WHERE node = {A4} AND position = 0",
         f"UPDATE call SET node = {A3}, settled = {A4} WHERE node = {A4} AND position = 0",
         f"UPDATE call SET approval = 0 WHERE node = {A4}",
         f"INSERT INTO call (node, position, call, approval) VALUES ({A3}, 5, 'late', 0)",
@@ -246,9 +250,9 @@ def test_a_user_message_makes_no_call(plain: sqlite3.Connection) -> None:
         "UPDATE session SET leaf = NULL",
         "UPDATE session SET id = 'S2', revision = revision + 1",
         "UPDATE session SET seq = 7, revision = revision + 1",
-        "INSERT OR REPLACE INTO session (id, revision, model) VALUES ('S1', 0, '{}')",
-        "INSERT OR REPLACE INTO session (seq, id, revision, model) VALUES (1, 'S2', 0, '{}')",
-        "INSERT INTO session (id, revision, model) VALUES ('S2', 4, '{}')",
+        "INSERT OR REPLACE INTO session (id, revision, model, settings) VALUES ('S1', 0, '{}', '{}')",
+        "INSERT OR REPLACE INTO session (seq, id, revision, model, settings) VALUES (1, 'S2', 0, '{}', '{}')",
+        "INSERT INTO session (id, revision, model, settings) VALUES ('S2', 4, '{}', '{}')",
     ],
 )
 def test_a_revision_counts_changes(plain: sqlite3.Connection, statement: str) -> None:
@@ -257,8 +261,8 @@ def test_a_revision_counts_changes(plain: sqlite3.Connection, statement: str) ->
 
 
 def test_a_revision_grows_by_one(plain: sqlite3.Connection) -> None:
-    """What the store itself writes is let through: with a new leaf, with the same, or only other settings."""
+    """What the store itself writes is let through: with a new leaf, with the same, or only another model and settings."""
     plain.execute("UPDATE session SET leaf = ?, revision = revision + 1", (A2,))
     plain.execute("UPDATE session SET revision = revision + 1")
-    plain.execute("UPDATE session SET model = '{}'")
+    plain.execute("UPDATE session SET model = '{}', settings = '{}'")
     assert plain.execute("SELECT id, leaf FROM session").fetchall() == [(S1, A2)]
