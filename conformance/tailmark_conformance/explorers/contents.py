@@ -52,7 +52,7 @@ def text(random: Random) -> str:
         case "oversized":
             return "x" * (OVERSIZED + random.randint(0, 400))
         case _:
-            return random.choice(("Grüße aus Zürich", "摘要在这里", "👩\u200d🔬 ok", "a\u0000b\r\nc"))
+            return random.choice(("Grüße aus Zürich", "摘要在这里" * 9, "👩\u200d🔬 ok", "a\u0000b\r\nc"))
 
 
 WINDOWS: tuple[int, ...] = (16, 40, 100, 200, 300, 500, 1000, 4000, 1_000_000)

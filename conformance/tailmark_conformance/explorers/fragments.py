@@ -41,11 +41,15 @@ from tailmark_conformance.explorers.fragments_compactions import (
 )
 from tailmark_conformance.explorers.fragments_requests import (
     automatic,
+    cheap_provider,
     conversation,
     dead_calls,
     filled_request,
     late_results,
+    long_summary,
+    no_room,
     smaller_model,
+    tight_draft,
     undone_then_asked,
 )
 from tailmark_conformance.explorers.fragments_turns import (
@@ -197,7 +201,11 @@ FRAGMENTS: Mapping[str, tuple[Fragment, int]] = {
     "automatic": (automatic, 6),
     "filled_request": (filled_request, 8),
     "smaller_model": (smaller_model, 5),
-    "undone_then_asked": (undone_then_asked, 3),
+    "undone_then_asked": (undone_then_asked, 4),
+    "long_summary": (long_summary, 3),
+    "tight_draft": (tight_draft, 3),
+    "cheap_provider": (cheap_provider, 3),
+    "no_room": (no_room, 3),
     "dead_calls": (dead_calls, 4),
     "late_results": (late_results, 4),
 }

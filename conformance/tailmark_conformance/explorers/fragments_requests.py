@@ -6,7 +6,7 @@ from random import Random
 from attrs import evolve
 
 from tailmark.identifiers import NodeId, PartId, SessionId, Tokens
-from tailmark.messages import AnswerEnd, Message, Reasoning, Role, Text
+from tailmark.messages import AnswerEnd, Message, Reasoning, Role, Text, Usage
 from tailmark.operations import (
     Append,
     CancelCompaction,
@@ -231,19 +231,111 @@ def smaller_model(known: Known, random: Random, session: SessionId) -> Iterator[
 
 
 def undone_then_asked(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
-    """A compaction is taken back; the next requests leave the conversation alone while they can."""
+    """A compaction is taken back; the next requests and answers leave the conversation alone while they can."""
     yield from small_window(known, random, session)
-    yield from fill(known, random, session, 80)
+    yield from fill(known, random, session, 60)
     operation = strategies.begin(known, random, session)
     if operation is None:
         return
     yield operation
     yield from finished(known, random, session)
     yield Undo(session=session)
-    for _ in range(2):
+    if chance(random, 0.5):
         yield Send(session=session, message=requests.draft(known, random, session))
         yield from finished(known, random, session)
-        yield from answered(known, random, session)
+    yield StartAnswer(session=session)
+    budgets = known.scene.budgets(session)
+    missing = budgets.threshold - known.scene.occupancy(session).tokens
+    yield Append(
+        session=session,
+        message=_message(known, Role.ASSISTANT, missing + random.randint(-6, budgets.safe // 16)),
+    )
+    yield EndAnswer(session=session, end=AnswerEnd.FINAL)
+    yield from finished(known, random, session)
+    yield Send(session=session, message=requests.draft(known, random, session))
+    yield from finished(known, random, session)
+
+
+def long_summary(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """A summary that is too long for the next model, and a request there."""
+    yield from calm(known, session)
+    wide = evolve(known.scene.model(session), window=Tokens(1000), max_output=Tokens(64_000))
+    yield SetModel(session=session, model=wide)
+    yield from finished(known, random, session)
+    for _ in range(2):
+        yield Append(session=session, message=_message(known, Role.USER, 1))
+        yield Append(session=session, message=_message(known, Role.ASSISTANT, 1))
+    operation = strategies.begin(known, random, session)
+    if operation is None:
+        return
+    yield operation
+    plan = begun_plan(known.outcome) if known.outcome is not None else None
+    if plan is None:
+        return
+    yield CommitCompaction(plan=plan, reply=_summary(words(plan.budgets.summary - 8)))
+    used = known.scene.occupancy(session).tokens
+    yield SetModel(
+        session=session, model=evolve(wide, window=Tokens(used * random.choice((115, 125, 150)) // 100))
+    )
+    yield from finished(known, random, session)
+    yield _request(known, random, session)
+    yield from finished(known, random, session)
+
+
+def tight_draft(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """A draft that fits alone and with nothing else, behind very little: a summary can hardly be smaller."""
+    yield from calm(known, session)
+    used = known.scene.occupancy(session).tokens
+    window = max(60, used * 12)
+    yield SetModel(session=session, model=evolve(known.scene.model(session), window=Tokens(window)))
+    yield from finished(known, random, session)
+    yield Append(session=session, message=_message(known, Role.USER, 0))
+    yield Append(session=session, message=_message(known, Role.ASSISTANT, 0))
+    budgets = known.scene.budgets(session)
+    room = budgets.safe - budgets.overhead - random.randint(6, 20)
+    yield Send(session=session, message=_message(known, Role.USER, room))
+    plan = begun_plan(known.outcome) if known.outcome is not None else None
+    if plan is None:
+        return
+    freed = plan.tokens_before - plan.tokens_after
+    size = random.choice((freed - 6, freed - 5, freed - 7, plan.budgets.summary - 6))
+    yield CommitCompaction(plan=plan, reply=_summary(words(size)))
+
+
+def cheap_provider(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """A provider that counts far less than we do, and a question that nearly fills the window: it fits, and is asked again."""
+    yield from calm(known, session)
+    yield SetModel(session=session, model=evolve(known.scene.model(session), window=Tokens(400)))
+    yield from finished(known, random, session)
+    question = _message(known, Role.USER, 1)
+    yield Append(session=session, message=question)
+    cheap = Usage(input=Tokens(5), model=known.scene.model(session).name)
+    answer = evolve(_message(known, Role.ASSISTANT, 80), usage=cheap, built_on=question.id)
+    yield Append(session=session, message=answer)
+    budgets = known.scene.budgets(session)
+    left = budgets.safe - known.scene.occupancy(session).tokens
+    yield Append(session=session, message=_message(known, Role.USER, left - random.randint(6, 18)))
+    yield Retry(session=session)
+    plan = begun_plan(known.outcome) if known.outcome is not None else None
+    if plan is not None:
+        yield CommitCompaction(plan=plan, reply=_summary(words(plan.budgets.summary - random.randint(6, 20))))
+
+
+def no_room(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """Tools are added until they leave no room; then they go again."""
+    yield from small_window(known, random, session)
+    yield from fill(known, random, session, random.choice((50, 90, 120)))
+    old = known.scene.settings(session)
+    safe = known.scene.budgets(session).safe
+    yield SetSettings(
+        session=session,
+        settings=evolve(old, overhead=Tokens(max(0, safe - random.randint(0, max(1, safe // 12))))),
+    )
+    yield from finished(known, random, session)
+    yield Send(session=session, message=requests.draft(known, random, session))
+    yield from finished(known, random, session)
+    yield SetSettings(session=session, settings=old)
+    yield from finished(known, random, session)
 
 
 def dead_calls(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:

@@ -19,11 +19,16 @@ def draft(known: Known, random: Random, session: SessionId) -> Message:
     """A user's message: small, about as large as what is left of the window, or far too large."""
     budgets = known.scene.budgets(session)
     left = max(0, budgets.safe - known.scene.occupancy(session).tokens)
+    # What a message of one text costs beyond its text, as the last such message shows.
+    around = _around(known)
     if budgets.safe > 5000:
         return contents.user_message(known, random)
-    size = pick(random, {"small": 8, "left": 4, "window": 1, "hopeless": 1})
+    size = pick(random, {"small": 8, "threshold": 3, "left": 4, "window": 1, "hopeless": 1})
     tokens = {
         "small": random.randint(1, 8),
+        "threshold": max(
+            0, budgets.threshold - budgets.safe + left - around + random.choice((-1, 0, 0, 0, 1))
+        ),
         "left": max(0, left + random.randint(-12, 6)),
         "window": max(0, budgets.safe + random.randint(-12, 2)),
         "hopeless": budgets.safe + 20,
@@ -33,6 +38,18 @@ def draft(known: Known, random: Random, session: SessionId) -> Message:
         role=Role.USER,
         parts=(Text(id=PartId("text"), text="x" * (4 * tokens)),),
     )
+
+
+def _around(known: Known) -> int:
+    for node in reversed(known.nodes[-6:]):
+        stored = known.scene.node(node)
+        content = stored.content if stored is not None else None
+        if stored is None or not isinstance(content, Message) or len(content.parts) != 1:
+            continue
+        (part,) = content.parts
+        if isinstance(part, Text) and part.text.isascii():
+            return stored.estimate - -(-len(part.text) // 4)
+    return 6
 
 
 def send(known: Known, random: Random, session: SessionId) -> Operation | None:

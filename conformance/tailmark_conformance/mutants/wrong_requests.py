@@ -5,6 +5,7 @@ from collections.abc import Callable
 from attrs import evolve
 
 from tailmark.budgets import Budgets, Settings
+from tailmark.declarations import OversizedReading, Readings
 from tailmark.identifiers import PlanId, Revision, SessionId, Tokens
 from tailmark.messages import Message
 from tailmark.outcomes import FailureReason, LargePart
@@ -371,7 +372,11 @@ REQUESTS: tuple[WrongRule, ...] = (
     wrong(
         "anything-behind-an-open-place",
         "An answer may stand behind a checkpoint that keeps nothing.",
-        evolve(RULES, may_follow=_anything_behind_an_open_place),
+        evolve(
+            RULES,
+            may_follow=_anything_behind_an_open_place,
+            readings=Readings(oversized=OversizedReading.OPEN),
+        ),
     ),
 )
 """In the order of `tailmark_reference.model.rules.Rules`."""

@@ -4,7 +4,7 @@ An implementation has its own shares and its own estimator. What is asked here i
 the specification leaves open.
 """
 
-from tailmark.budgets import Budgets, Model, SettingName, Settings
+from tailmark.budgets import Budgets, Model, SettingName, Settings, WrongSetting
 from tailmark.declarations import Parameters
 from tailmark.identifiers import Tokens
 from tailmark.messages import (
@@ -65,6 +65,16 @@ def _setting_fault(settings: Settings, budgets: Budgets) -> str | None:
     return None
 
 
+def names_a_wish(settings: Settings, wrong: WrongSetting) -> bool:
+    """Whether a figure that is named as wrong was set."""
+    wishes = {
+        SettingName.RESERVE: settings.reserve,
+        SettingName.THRESHOLD: settings.threshold,
+        SettingName.TAIL: settings.tail,
+    }
+    return wishes.get(wrong.setting) == wrong.figure
+
+
 def monotone_fault(
     model: Model, settings: Settings, budgets: Budgets, known: dict[tuple[Model, Settings], Budgets]
 ) -> str | None:
@@ -103,8 +113,6 @@ def _all_texts(part: Part) -> tuple[str, ...]:
     match part:
         case File():
             return (part.name, part.media_type, part.data)
-        case Image():
-            return (part.name, part.media_type)
         case Reference():
             return (part.item_key, part.title, part.citation)
         case PdfPage():

@@ -38,7 +38,12 @@ from tailmark.outcomes import (
 from tailmark.plans import Checkpoint, Plan
 from tailmark.traces import Step
 from tailmark.views import Change, SessionView, StoredNode
-from tailmark_reference.model.admissible import budgets_fault, estimate_fault, monotone_fault
+from tailmark_reference.model.admissible import (
+    budgets_fault,
+    estimate_fault,
+    monotone_fault,
+    names_a_wish,
+)
 from tailmark_reference.model.choices import (
     abandoned_in_tool_messages,
     differs,
@@ -169,11 +174,22 @@ class Follower:
                 yield from self._commits(before, operation, brought, outcome, rules)
             case Abandon() | EndAnswer(), Done(written=written) if written:
                 yield abandoned_in_tool_messages(rules, before, observed)
-            case SetSettings(), Refused(code=RefusalCode.SETTINGS, wrong=wrong):
-                # What contradicts what depends on the implementation's own budgets; the clauses on capacity judge it.
-                yield step(before, operation, evolve(rules, settings_fault=lambda _model, _settings: wrong))
-            case SetSettings(), Done():
-                yield step(before, operation, evolve(rules, settings_fault=lambda _model, _settings: None))
+            case SetSettings(settings=settings), Refused(code=RefusalCode.SETTINGS, wrong=wrong):
+                # What contradicts what depends on the implementation's own budgets.
+                if wrong is None or not names_a_wish(settings, wrong):
+                    yield f"expected one of the figures that were set to be named as wrong, saw {wrong}"
+                else:
+                    yield step(
+                        before, operation, evolve(rules, settings_fault=lambda _model, _settings: wrong)
+                    )
+            case SetSettings(session=session, settings=settings), Done():
+                scaled = self._budgets_of(self._sessions[session].model, settings).scaled
+                if scaled:
+                    yield f"expected settings that do not fit to be refused, saw {', '.join(scaled)} scaled"
+                else:
+                    yield step(
+                        before, operation, evolve(rules, settings_fault=lambda _model, _settings: None)
+                    )
             case Send(message=message) | Edit(message=message), outcome:
                 for draft in draft_costs(
                     self._estimate(message), outcome, self._occupancies(before, operation)

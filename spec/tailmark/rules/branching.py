@@ -215,15 +215,15 @@ def retry_3(seen: Seen) -> Result:
 
 def retry_4(seen: Seen) -> Result:
     """A question without an answer is retried where it is and nothing moves; without a question retry is refused."""
-    if not isinstance(seen.operation, Retry):
-        return None
-    answer = decided(seen, refused(RefusalCode.NO_QUESTION))
-    if answer is not None:
-        return answer
+    if isinstance(seen.operation, Retry):
+        answer = decided(seen, refused(RefusalCode.NO_QUESTION))
+        if answer is not None:
+            return answer
     retried = _retried(seen)
     if retried is None or retried.turn.answer:
         return None
-    if change := any_change(seen):
+    change = any_change(seen) if retried.checkpoint is None else None
+    if change is not None:
         return Violated(f"expected nothing to move, because there is no answer yet; saw that {change}")
     return _wrong_left(seen, retried.turn) or HOLDS
 

@@ -267,8 +267,9 @@ def cap_7(seen: Seen) -> Result:
 def _impossible(model: Model, settings: Settings) -> SettingName | None:
     """A figure that no implementation can take."""
     for name, figure in _wishes(settings).items():
-        limit = model.window - 1 if name is SettingName.RESERVE else model.window
-        if not 0 < figure <= limit:
+        if figure < 1 or (name is SettingName.RESERVE and figure >= model.window):
+            return name
+        if name is SettingName.THRESHOLD and figure > model.window:
             return name
     return None
 

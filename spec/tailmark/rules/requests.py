@@ -260,6 +260,10 @@ def trg_8d(seen: Seen) -> Result:
     if not isinstance(outcome.attempt, Failed):
         return Violated("expected the failure of the attempt to be named, saw none")
     fits = size <= plan.budgets.safe
+    if fits and outcome.attempt.reason is FailureReason.STILL_TOO_LARGE:
+        return Violated(
+            "expected a request that fitted to count as fitting behind a checkpoint that makes it smaller, saw failed(still-too-large)"
+        )
     if isinstance(outcome, TooLarge) and outcome.part is not LargePart.REQUEST:
         return Violated(f"expected the whole request as the part, saw {outcome.part}")
     return holds_if(
