@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 
 from store_builders import (
     MODEL,
+    REPLY,
     S1,
+    SMALL,
     add,
     answer,
     begin,
     call,
     compact,
     do,
+    long,
+    needs_room,
     new_store,
     result,
     text,
@@ -25,22 +29,28 @@ from store_builders import (
     view,
 )
 from tailmark import json_form
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.identifiers import CallId, NodeId, PartId, PlanId, SessionId
 from tailmark.json_form import JsonFormError
-from tailmark.messages import Message, ResultStatus, Role, Text, ToolCall, ToolResult
+from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, Text, ToolCall, ToolResult
 from tailmark.operations import (
     Abandon,
     Append,
     BeginCompaction,
     CommitCompaction,
+    EndAnswer,
     Load,
+    NextRequest,
     Retry,
+    Send,
     SetMetadata,
+    SetModel,
+    SetSettings,
     Settle,
+    StartAnswer,
 )
 from tailmark.outcomes import Done
-from tailmark.plans import Checkpoint, SummaryAnswer
+from tailmark.plans import Checkpoint, Plan, SummaryAnswer
 from tailmark.projections import Marking
 from tailmark_reference.estimate import ESTIMATOR
 from tailmark_reference.store import bodies
@@ -172,6 +182,7 @@ def _steps(folder: Path, turns: int) -> dict[str, int]:
         add(store, user(f"U{turn}"), answer(f"A{turn}"))
     compact(store)
     add(store, user("U"), answer("A", call("a")))
+    do(store, SetModel(session=S1, model=SMALL))
     store.close()
     taken = 0
 
@@ -190,11 +201,19 @@ def _steps(folder: Path, turns: int) -> dict[str, int]:
     do(store, Load(session=S1))
     questions: dict[str, Callable[[], object]] = {
         "projection": lambda: store.projection(S1),
-        "append": lambda: store.perform(Append(session=S1, message=user("U+"))),
-        "abandon": lambda: store.perform(Abandon(session=S1)),
-        "begin": lambda: store.perform(BeginCompaction(session=S1, plan=PlanId("P+"))),
-        "retry": lambda: store.perform(Retry(session=S1)),
+        "append": lambda: do(store, Append(session=S1, message=user("U+"))),
+        "abandon": lambda: do(store, Abandon(session=S1)),
+        "begin": lambda: do(store, BeginCompaction(session=S1, plan=PlanId("P+"))),
+        "start": lambda: do(store, StartAnswer(session=S1)),
+        "next": lambda: do(store, NextRequest(session=S1)),
+        "end": lambda: do(store, EndAnswer(session=S1, end=AnswerEnd.FINAL)),
+        "settings": lambda: do(store, SetSettings(session=S1, settings=Settings(head="other"))),
+        "preflight": lambda: plans.append(needs_room(store, Send(session=S1, message=long("U++", 66)))),
+        "commit": lambda: do(store, CommitCompaction(plan=plans[0], reply=REPLY)),
+        "retry": lambda: do(store, Retry(session=S1)),
+        "send": lambda: do(store, Send(session=S1, message=user("U+++"))),
     }
+    plans: list[Plan] = []
     steps = {}
     for name, ask in questions.items():
         taken = 0
@@ -205,5 +224,5 @@ def _steps(folder: Path, turns: int) -> dict[str, int]:
 
 
 def test_the_work_grows_with_the_tail_and_not_with_the_history(tmp_path: Path) -> None:
-    """A projection, an append, an abandon, a plan and a retry read the same few rows behind any history."""
+    """Projections, writes, answers, plans, requests and their commits read the same few rows behind any history."""
     assert _steps(tmp_path, 10) == _steps(tmp_path, 300)

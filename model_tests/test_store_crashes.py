@@ -21,13 +21,16 @@ from store_builders import (
     call,
     compact,
     do,
+    long,
+    needs_room,
     new_store,
+    on_small_model,
     result,
     seen_anew,
     tool,
     user,
 )
-from tailmark.budgets import Model
+from tailmark.budgets import Model, Settings
 from tailmark.identifiers import ModelName, NodeId, SessionId
 from tailmark.messages import AnswerEnd
 from tailmark.operations import (
@@ -37,16 +40,21 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Fork,
+    Load,
     Operation,
+    Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
 )
-from tailmark.outcomes import Committed, Done
+from tailmark.outcomes import Committed, Done, Sent
+from tailmark.plans import SummaryFailure
 from tailmark_reference.store.connection import StoreError
 from tailmark_reference.store.store import Store
 
@@ -184,6 +192,51 @@ def _second_commit(store: Store) -> Operation:
     return CommitCompaction(plan=begin(store, "P2"), reply=REPLY)
 
 
+def _send(store: Store) -> Operation:
+    _two_turns(store)
+    return Send(session=S1, message=user("U3"))
+
+
+def _send_over_open_calls(store: Store) -> Operation:
+    """Whoever owned the calls is gone, and the history is audited."""
+    _open_calls(store)
+    do(store, Restart(), Load(session=S1))
+    return Send(session=S1, message=user("U5"))
+
+
+def _commit_and_send(store: Store) -> Operation:
+    on_small_model(store, user("U1"), answer("A1"), user("U2"), answer("A2"))
+    return CommitCompaction(plan=needs_room(store, Send(session=S1, message=long("U3", 66))), reply=REPLY)
+
+
+def _commit_of_everything_and_send(store: Store) -> Operation:
+    """The draft leaves no room for any turn: the place is `open`."""
+    on_small_model(store, user("U1"), answer("A1"), user("U2"), answer("A2"))
+    plan = needs_room(store, Send(session=S1, message=long("U3", 80)))
+    assert plan.first_kept is None
+    return CommitCompaction(plan=plan, reply=REPLY)
+
+
+def _send_without_the_commit(store: Store) -> Operation:
+    """It fits without a compaction, and the summariser fails."""
+    on_small_model(store, long("U1", 26), answer("A1"), user("U2"), answer("A2"))
+    plan = needs_room(store, Send(session=S1, message=long("U3", 39)))
+    return CommitCompaction(plan=plan, reply=SummaryFailure(text="out of order"))
+
+
+def _commit_and_retry(store: Store) -> Operation:
+    _two_turns(store)
+    on_small_model(store, long("U3", 66), answer("A3"))
+    return CommitCompaction(plan=needs_room(store, Retry(session=S1)), reply=REPLY)
+
+
+def _commit_and_edit(store: Store) -> Operation:
+    _two_turns(store)
+    on_small_model(store, user("U3"), answer("A3"))
+    edit = Edit(session=S1, target=NodeId("U3"), message=long("U4", 66))
+    return CommitCompaction(plan=needs_room(store, edit), reply=REPLY)
+
+
 def _retry(store: Store) -> Operation:
     _two_turns(store)
     return Retry(session=S1)
@@ -210,6 +263,11 @@ def _set_model(store: Store) -> Operation:
     return SetModel(session=S1, model=Model(name=ModelName("another")))
 
 
+def _set_settings(store: Store) -> Operation:
+    _two_turns(store)
+    return SetSettings(session=S1, settings=Settings(automatic=False))
+
+
 def _set_metadata(store: Store) -> Operation:
     _two_turns(store)
     return SetMetadata(session=S1, key="title", value="new")
@@ -228,11 +286,19 @@ WRITERS: Final = tuple(
         _end_answer,
         _commit,
         _second_commit,
+        _send,
+        _send_over_open_calls,
+        _commit_and_send,
+        _commit_of_everything_and_send,
+        _send_without_the_commit,
+        _commit_and_retry,
+        _commit_and_edit,
         _retry,
         _edit,
         _fork,
         _undo,
         _set_model,
+        _set_settings,
         _set_metadata,
     )
 )
@@ -269,7 +335,7 @@ class Stage:
 def _undisturbed(stage: Stage) -> list[str]:
     fuse = Fuse()
     store, operation = stage.set(fuse)
-    assert isinstance(store.perform(operation), Done | Committed)
+    assert isinstance(store.perform(operation), Done | Sent | Committed)
     fuse.armed = False
     store.close()
     return fuse.statements
@@ -316,7 +382,7 @@ def test_an_error_of_the_disk_changes_nothing(folder: Path, writer: Writer) -> N
             store.perform(operation)
         assert store.observe() == old, statements[number]
         assert store.observe_fresh().nodes == old.nodes
-        assert isinstance(store.perform(operation), Done | Committed), statements[number]
+        assert isinstance(store.perform(operation), Done | Sent | Committed), statements[number]
         fuse.armed = False
         store.close()
         assert seen_anew(stage.path) == new, statements[number]

@@ -21,14 +21,18 @@ from store_builders import (
     call,
     compact,
     do,
+    long,
+    needs_room,
     new_store,
+    on_small_model,
     result,
     text,
     tool,
     user,
     view,
 )
-from tailmark.identifiers import NodeId, PlanId, SessionId
+from tailmark.budgets import Settings
+from tailmark.identifiers import NodeId, PlanId, Revision, SessionId
 from tailmark.messages import AnswerEnd
 from tailmark.operations import (
     Abandon,
@@ -46,8 +50,10 @@ from tailmark.operations import (
     Restart,
     Retry,
     Save,
+    Send,
     SetMetadata,
     SetModel,
+    SetSettings,
     Settle,
     StartAnswer,
     Undo,
@@ -61,6 +67,7 @@ from tailmark.outcomes import (
     Planned,
     RefusalCode,
     Refused,
+    Sent,
     Skipped,
     Stale,
 )
@@ -163,6 +170,82 @@ def test_an_answer_is_its_process_own(tmp_path: Path) -> None:
         assert isinstance(first.perform(BeginCompaction(session=S1, plan=PlanId("P"))), Planned)
 
 
+def _draft(node: str) -> Send:
+    """Behind two turns on the small model it fits with a compaction only."""
+    return Send(session=S1, message=long(node, 66))
+
+
+def test_of_two_requests_that_need_room_one_is_sent(tmp_path: Path) -> None:
+    """TRG-9, CMT-10, over processes: nothing of the other is durable, and it can ask again."""
+    with two(tmp_path / "store.sqlite") as (first, second):
+        on_small_model(first)
+        revision = view(first).revision
+        plans = needs_room(first, _draft("U3")), needs_room(second, _draft("U4"))
+        assert plans[0].id == plans[1].id
+        assert view(first).revision == revision
+        outcome = first.perform(CommitCompaction(plan=plans[0], reply=REPLY))
+        assert isinstance(outcome, Sent)
+        assert outcome.written == (f"checkpoint:{plans[0].id}", "U3")
+        late = second.perform(CommitCompaction(plan=plans[1], reply=REPLY))
+        assert late == Stale(leaf=NodeId("U3"), revision=Revision(revision + 1))
+        seen = view(second)
+        assert seen.branch == ("U1", "A1", "U2", "A2", *outcome.written)
+        assert seen.revision == revision + 1
+        again = needs_room(second, Send(session=S1, message=user("U4")))
+        assert again.previous_checkpoint == outcome.written[0]
+
+
+def test_a_plan_for_another_draft_of_the_same_name(tmp_path: Path) -> None:
+    """CMT-4: both processes know a plan of this name, each for its own draft."""
+    with two(tmp_path / "store.sqlite") as (first, second):
+        on_small_model(first)
+        plans = needs_room(first, _draft("U3")), needs_room(second, _draft("U4"))
+        before = first.observe()
+        for store, plan in ((first, plans[1]), (second, plans[0])):
+            assert store.perform(CommitCompaction(plan=plan, reply=REPLY)) == Refused(code=RefusalCode.PLAN)
+        assert first.observe() == before
+
+
+def test_a_draft_whose_id_another_process_took(tmp_path: Path) -> None:
+    """TREE-10: on another session, so that the plan is not stale."""
+    with two(tmp_path / "store.sqlite") as (first, second):
+        on_small_model(first)
+        plan = needs_room(first, _draft("U3"))
+        assert second.add_session(SessionId("S2"), MODEL) == Done()
+        do(second, Append(session=SessionId("S2"), message=user("U3")))
+        before = first.observe()
+        outcome = first.perform(CommitCompaction(plan=plan, reply=REPLY))
+        assert outcome == Refused(code=RefusalCode.KNOWN_ID)
+        assert first.observe() == before
+
+
+def test_open_calls_are_owned_by_the_process_that_stored_them(tmp_path: Path) -> None:
+    """TRG-14: to that one a draft is steering; another one takes its owner for dead."""
+    with two(tmp_path / "store.sqlite") as (first, second):
+        add(first, user("U3"), answer("A3", call("a"), call("b")))
+        assert first.perform(Send(session=S1, message=user("U4"))) == Done(written=(NodeId("U4"),))
+        outcome = second.perform(Send(session=S1, message=user("U5")))
+        assert isinstance(outcome, Sent)
+        assert outcome.abandoned == ("a", "b")
+        assert outcome.written == ("U5",)
+        assert view(first).open_calls == ()
+        assert view(first).branch[-3:] == ("A3", "U4", "U5")
+
+
+def test_an_attempt_is_remembered_by_its_process_alone(tmp_path: Path) -> None:
+    """TRG-6: what one gave up below the safe limit another tries, while the first one sends."""
+    with two(tmp_path / "store.sqlite") as (first, second):
+        add(first, long("U3", 20), answer("A3"), user("U4"), answer("A4"))
+        on_small_model(first)
+        draft = Send(session=S1, message=user("U5"))
+        plan = needs_room(first, draft)
+        assert first.perform(CancelCompaction(session=S1, plan=plan.id)) == Cancelled()
+        assert needs_room(second, draft) == plan
+        outcome = first.perform(draft)
+        assert isinstance(outcome, Sent)
+        assert outcome.written == ("U5",)
+
+
 _MANY: Final = 40
 
 _WRITER: Final = """
@@ -170,6 +253,7 @@ import sys
 from pathlib import Path
 
 from store_builders import MODEL, S1, user
+from tailmark.budgets import Settings
 from tailmark.identifiers import SessionId
 from tailmark.operations import Append
 from tailmark.outcomes import Done
@@ -246,11 +330,13 @@ _WRITES: Final[tuple[Operation, ...]] = (
     Save(session=S1, path=(user("U1"),)),
     Settle(session=S1, message=NodeId("A3"), result=result("open")),
     Abandon(session=S1),
+    Send(session=S1, message=user("U9")),
     Retry(session=S1),
     Edit(session=S1, target=NodeId("U3"), message=user("U9")),
     Fork(session=S1, target=NodeId("A1"), new_session=SessionId("S2")),
     Undo(session=S1),
     SetModel(session=S1, model=MODEL),
+    SetSettings(session=S1, settings=Settings()),
     SetMetadata(session=S1, key="title", value="new"),
 )
 
@@ -338,6 +424,24 @@ def test_a_commit_that_waited_in_vain_spends_its_plan(tmp_path: Path) -> None:
         assert store.perform(CommitCompaction(plan=dropped, reply=REPLY)) == Cancelled()
     assert store.perform(CommitCompaction(plan=plan, reply=REPLY)) == Refused(code=RefusalCode.SPENT)
     compact(store, "P3")
+    store.close()
+
+
+def test_a_request_that_waited_in_vain_is_not_sent(tmp_path: Path) -> None:
+    """TRG-9: neither draft nor checkpoint, its plan is spent, and the draft can be sent again."""
+    path = tmp_path / "store.sqlite"
+    new_store(path).close()
+    store = Store.open(path, wait_seconds=0)
+    on_small_model(store, user("U1"), answer("A1"), user("U2"), answer("A2"))
+    plan = needs_room(store, _draft("U3"))
+    before = store.observe()
+    with held(path):
+        assert store.perform(CommitCompaction(plan=plan, reply=REPLY)) == LOCKED
+    assert store.observe() == before
+    again = needs_room(store, _draft("U3"))
+    assert again.id != plan.id
+    do(store, CommitCompaction(plan=again, reply=REPLY))
+    assert view(store).leaf == "U3"
     store.close()
 
 
