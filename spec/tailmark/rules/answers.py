@@ -73,6 +73,7 @@ from tailmark.rules.saving import (
     Known,
     branch_up,
     faults,
+    is_open_end,
     known_message,
     may_be_stored,
     named,
@@ -237,12 +238,6 @@ def applicable(seen: Seen) -> tuple[str, ...]:
 
 SMALLEST_WINDOW = 16
 """In tokens; smaller windows are refused (CAP-2)."""
-
-
-def is_open_end(end: Mark | None) -> bool:
-    """Whether a branch ends in an open checkpoint (CHK-8)."""
-    content = end.stored.content if end is not None else None
-    return isinstance(content, Checkpoint) and content.first_kept is None
 
 
 def is_too_large(seen: Seen, session: SessionId) -> bool:

@@ -3,7 +3,7 @@
 from tailmark.declarations import RefreshReading
 from tailmark.identifiers import NodeId
 from tailmark.messages import Text
-from tailmark.operations import Append, CommitCompaction
+from tailmark.operations import Append, CommitCompaction, Save
 from tailmark.outcomes import Committed, RefusalCode
 from tailmark.plans import Checkpoint, Plan, SummariserReply, SummaryAnswer
 from tailmark.projections import Marking
@@ -315,6 +315,6 @@ def chk_8(seen: Seen) -> Result:
             )
         result = HOLDS
     operation = seen.operation
-    if isinstance(operation, Append) and seen.before.knows_session(operation.session):
+    if isinstance(operation, Append | Save) and seen.before.knows_session(operation.session):
         return decided(seen, refused(RefusalCode.NOT_A_USER_MESSAGE)) or result
     return result

@@ -5,6 +5,7 @@ from tailmark.identifiers import NodeId, SessionId, Tokens
 from tailmark.messages import Message, ResultStatus, ToolResult
 from tailmark.operations import CommitCompaction, Edit, NextRequest, Retry, Send, StartAnswer
 from tailmark.outcomes import (
+    Attempt,
     Committed,
     Done,
     Failed,
@@ -220,20 +221,27 @@ def trg_8b(seen: Seen) -> Result:
 
 def trg_8c(seen: Seen) -> Result:
     """Above the safe limit whatever is permitted is tried; where no place is allowed the request is too large, and the answer says that."""
-    pressure = request_pressure(seen)
-    if pressure is None or not pressure.above_limit or _large_part(seen, pressure) is not LargePart.REQUEST:
+    pressure, outcome = request_pressure(seen), seen.outcome
+    if pressure is None:
+        # What the branch costs up to the base is not shown, but the answer says that it is too large.
+        if isinstance(outcome, TooLarge) and isinstance(seen.operation, Retry | Edit):
+            return _no_advance(outcome.attempt) if outcome.part is LargePart.REQUEST else None
         return None
-    outcome = seen.outcome
+    if not pressure.above_limit or _large_part(seen, pressure) is not LargePart.REQUEST:
+        return None
     if isinstance(outcome, Planned):
         return holds_if(bool(pressure.places), "expected no plan, because no place is allowed; saw one")
     if not isinstance(outcome, TooLarge):
         return None
     if pressure.places:
         return Violated("expected a compaction first, because a place is allowed; saw the request refused")
-    return holds_if(
-        outcome.attempt == Noop(reason=NoopReason.NO_ADVANCE),
-        f"expected noop(no-advance) as the attempt, saw {name_of(outcome.attempt) if outcome.attempt else 'none'}",
-    )
+    return _no_advance(outcome.attempt)
+
+
+def _no_advance(attempt: Attempt | None) -> Result:
+    told = name_of(attempt) if attempt is not None else "none"
+    wanted = Noop(reason=NoopReason.NO_ADVANCE)
+    return holds_if(attempt == wanted, f"expected noop(no-advance) as the attempt, saw {told}")
 
 
 def _request_plan(seen: Seen) -> Plan | None:
@@ -297,18 +305,15 @@ def trg_9(seen: Seen) -> Result:
             return Violated(f"expected {draft.id} to be stored as it was given, saw otherwise", draft.id)
         if leaf != draft.id:
             return Violated(f"expected {draft.id} as the leaf, saw {leaf}", leaf)
-        if said and stored.parent != said[0]:
-            return Violated(f"expected {draft.id} behind {said[0]}, saw it behind {stored.parent}", draft.id)
+        behind = said[0] if said else seen.before.leaf(session)
+        # What an edit without a checkpoint follows is EDIT-1's.
+        if (said or isinstance(seen.operation, Send)) and not outcome.abandoned and stored.parent != behind:
+            return Violated(f"expected {draft.id} behind {behind}, saw it behind {stored.parent}", draft.id)
         messages = tuple(one.content.id for one in added(seen) if not is_checkpoint(one))
         if not outcome.abandoned and messages != (draft.id,):
             return Violated(f"expected {draft.id} alone to be written, saw {listed(messages)}", draft.id)
     elif said and leaf != said[0]:
         return Violated(f"expected the checkpoint {said[0]} as the leaf, saw {leaf}", leaf)
-    if draft is not None and isinstance(seen.operation, Send) and not outcome.abandoned:
-        behind = seen.before.leaf(session)
-        parent = seen.after.node(draft.id)
-        if not said and parent is not None and parent.parent != behind:
-            return Violated(f"expected {draft.id} behind {behind}, saw it behind {parent.parent}", draft.id)
     return _landed(seen, said[0]) if said else HOLDS
 
 

@@ -25,6 +25,7 @@ from tailmark.messages import (
 )
 from tailmark.operations import Append, Save
 from tailmark.outcomes import RefusalCode
+from tailmark.plans import Checkpoint
 from tailmark.rules.scene import Mark, OpenAt, Scene, settle
 from tailmark.rules.verdicts import Seen
 
@@ -32,6 +33,12 @@ from tailmark.rules.verdicts import Seen
 def refused(code: RefusalCode) -> str:
     """The name of a refusal as an answer."""
     return f"refused({code})"
+
+
+def is_open_end(end: Mark | None) -> bool:
+    """Whether a branch ends in an open checkpoint (CHK-8)."""
+    content = end.stored.content if end is not None else None
+    return isinstance(content, Checkpoint) and content.first_kept is None
 
 
 def named(code: RefusalCode, applies: bool) -> tuple[str, ...]:
@@ -221,11 +228,14 @@ def saved_path(seen: Seen) -> SavedPath | None:
             known for known in open_calls if known.message != given.id or known.call not in finals
         )
     first_faults: tuple[str, ...] = ()
+    at_open_end = is_open_end(scene.end(operation.session))
     for message in new:
         first_faults = (
             *named(RefusalCode.KNOWN_ID, scene.node(message.id) is not None),
             *faults(message, open_calls),
+            *named(RefusalCode.NOT_A_USER_MESSAGE, at_open_end and message.role is not Role.USER),
         )
+        at_open_end = False
         if first_faults:
             break
         open_calls = settle(open_calls, message)
