@@ -35,6 +35,15 @@ Inflicted = tuple[DamageKind, NodeId]
 EVERY: Final = tuple((kind, node) for kind in DamageKind for node in NODES)
 """Every kind at every node, whether it can be inflicted there or not."""
 
+_ONLY: Final = {
+    DamageKind.MISSING_LEAF: {"A7"},
+    DamageKind.PLACE_NO_ANCESTOR: {"checkpoint:P1", "checkpoint:P2"},
+    DamageKind.DANGLING_RESULT: {"T1", "T2"},
+}
+
+POSSIBLE: Final = tuple((kind, node) for kind, node in EVERY if node in _ONLY.get(kind, NODES))
+"""Every kind at every node where it can be inflicted."""
+
 
 def history(subject: Subject) -> Play:
     """Two branches, two checkpoints, tool calls in both styles of settling, steering, an answer that was left, a call that is open."""

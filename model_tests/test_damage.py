@@ -1,5 +1,6 @@
 """Damaged histories: model and store agree on what is named and what can be read, and nothing is written (DMG)."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -11,6 +12,7 @@ from damaged import (
     EVERY,
     NODES,
     OTHER,
+    POSSIBLE,
     Inflicted,
     S,
     durable_bytes,
@@ -53,14 +55,22 @@ from tailmark.operations import (
 from tailmark.outcomes import Done, Noop, NoopReason, Planned, ReadOnly, RefusalCode, Refused
 from tailmark_conformance.scenarios.playing import model
 from tailmark_conformance.scenarios.words import assistant, result, summary, user
+from tailmark_conformance.subjects.targets import default_store_dir
 from tailmark_reference.model.subject import ModelSubject
 from tailmark_reference.store.subject import SqliteSubject
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteSubject]:
+def folder() -> Iterator[Path]:
+    """A folder where files cost little."""
+    with tempfile.TemporaryDirectory(dir=default_store_dir()) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[SqliteSubject]:
     """The store, behind the history."""
-    with store_in(tmp_path) as subject:
+    with store_in(folder) as subject:
         history(subject)
         yield subject
 
@@ -74,29 +84,30 @@ def twin() -> ModelSubject:
 
 
 @pytest.mark.parametrize("damage", EVERY)
-def test_each_kind_at_each_node(damage: Inflicted, store: SqliteSubject, twin: ModelSubject) -> None:
+def test_each_kind_at_each_node(damage: Inflicted, folder: Path, twin: ModelSubject) -> None:
     """Model and store answer, name and show the same, in this process and in a fresh one; and no clause is broken."""
-    play = history(store)
-    assert seen(store) == seen(twin)
-    kind, node = damage
-    assert play.inflict(kind, node) == inflict(twin, damage)
-    assert seen(store) == seen(twin)
-    assert store.observe() == store.observe_fresh()
-    play.append(user("U9"))
-    play.append(user("U8"), session=OTHER)
+    with store_in(folder) as store:
+        play = history(store)
+        kind, node = damage
+        outcome = play.inflict(kind, node)
+        assert outcome == inflict(twin, damage)
+        assert (outcome == Done()) is (damage in POSSIBLE)
+        assert seen(store) == seen(twin)
+        assert store.observe() == store.observe_fresh()
+        play.append(user("U9"))
+        play.append(user("U8"), session=OTHER)
     broken = [one for one in judge_trace(play.trace) if one.verdict is StepVerdict.VIOLATED]
     assert broken == []
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_pairs_of_kinds(seed: int, tmp_path: Path) -> None:
+def test_pairs_of_kinds(seed: int, folder: Path) -> None:
     """Two kinds at any two nodes: model and store answer, name and show the same."""
     random = Random(seed)
-    possible = [one for one in EVERY if inflict(_played(), one) == Done()]
     for _ in range(12):
-        first, second = random.choice(possible), random.choice(EVERY)
+        first, second = random.choice(POSSIBLE), random.choice(EVERY)
         twin = _played()
-        with store_in(tmp_path) as store:
+        with store_in(folder) as store:
             play = history(store)
             play.inflict(*first)
             inflict(twin, first)
@@ -193,16 +204,16 @@ def _operations(store: SqliteSubject) -> tuple[Operation, ...]:
         (DamageKind.DANGLING_RESULT, "T2"),
     ],
 )
-def test_nothing_is_written(damage: tuple[DamageKind, str], store: SqliteSubject, tmp_path: Path) -> None:
+def test_nothing_is_written(damage: tuple[DamageKind, str], store: SqliteSubject, folder: Path) -> None:
     """DMG-3, DMG-4: every operation is read-only, and the bytes are the same, whoever opens, looks and closes."""
     kind, node = damage
     assert inflict(store, (kind, NodeId(node))) == Done()
     operations = _operations(store)
     store.observe()
-    before = durable_bytes(tmp_path)
+    before = durable_bytes(folder)
     for operation in operations:
         assert store.perform(operation) == ReadOnly(), operation
-        assert durable_bytes(tmp_path) == before
+        assert durable_bytes(folder) == before
     assert store.perform(Load(session=S)) == Done()
     cancelled = store.perform(CancelCompaction(session=S, plan=PlanId("P8")))
     assert cancelled == Noop(reason=NoopReason.NO_SUCH_PLAN)
@@ -211,7 +222,7 @@ def test_nothing_is_written(damage: tuple[DamageKind, str], store: SqliteSubject
     store.observe_fresh()
     assert store.perform(Restart()) == Done()
     assert store.observe().store == digest
-    assert durable_bytes(tmp_path) == before
+    assert durable_bytes(folder) == before
 
 
 def test_a_fork_asks_its_target(store: SqliteSubject) -> None:
@@ -262,10 +273,10 @@ def test_a_projection_of_a_damaged_session_is_of_its_readable_part(store: Sqlite
     assert [message.id for message in content[1]] == [item.node for item in shown.projection]
 
 
-def test_an_open_place_above_the_part(tmp_path: Path) -> None:
+def test_an_open_place_above_the_part(folder: Path) -> None:
     """DMG-2: a checkpoint with nothing above it is followed by all messages of the part."""
     twin = ModelSubject()
-    with store_in(tmp_path) as store:
+    with store_in(folder) as store:
         for subject in (store, twin):
             history(subject)
             inflict(subject, (DamageKind.MISSING_PARENT, NodeId("checkpoint:P1")))
@@ -273,3 +284,16 @@ def test_an_open_place_above_the_part(tmp_path: Path) -> None:
         shown = view(store)
         assert shown.checkpoint == shown.branch[0] == "checkpoint:P1"
         assert [item.node for item in shown.projection] == list(shown.branch)
+
+
+def test_a_damaged_store_is_closed_without_tidying_up(store: SqliteSubject, folder: Path) -> None:
+    """DMG-4: what another session wrote stays in the log when a process that saw damage ends."""
+    inflict(store, (DamageKind.INVALID_MESSAGE, NodeId("U3")))
+    assert store.perform(Append(session=OTHER, message=user("V2"))) == Done(written=(NodeId("V2"),))
+    assert view(store).read_only
+    before = durable_bytes(folder)
+    assert any(name.endswith("-wal") for name in before)
+    store.observe_fresh()
+    assert store.perform(Restart()) == Done()
+    assert durable_bytes(folder) == before
+    assert view(store, OTHER).leaf == "V2"

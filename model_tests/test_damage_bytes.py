@@ -120,3 +120,28 @@ def test_a_cut_file(seed: int, folder: Path, sound: bytes) -> None:
         _looked_at(path, cut)
         for file in folder.glob("changed.sqlite*"):
             file.unlink()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_changed_log(seed: int, folder: Path) -> None:
+    """After a death the log is read too: what of it is damaged was never committed, and the rest is a sound store."""
+    random = Random(seed)
+    with store_in(folder) as subject:
+        history(subject)
+        file = store_file(folder).read_bytes()
+        (log,) = (path.read_bytes() for path in folder.glob("*-wal"))
+    path = folder / "changed.sqlite"
+    for _ in range(10):
+        changed = bytearray(log)
+        changed[random.randrange(len(changed))] = random.randrange(256)
+        path.write_bytes(file)
+        path.with_name(f"{path.name}-wal").write_bytes(changed)
+        try:
+            store = Store.open(path)
+        except StoreError as error:
+            _is_one_line(error)
+        else:
+            with closing(store):
+                assert not any(view.damage for view in store.observe().sessions)
+        for left in folder.glob("changed.sqlite*"):
+            left.unlink()

@@ -1,13 +1,14 @@
 """The readable part of a session in a store of its own (DMG-7), and long histories that lead nowhere (DMG-6)."""
 
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from damaged import EVERY, OTHER, Inflicted, S, durable_bytes, history, inflict, store_file, store_in, view
+from damaged import OTHER, Inflicted, S, durable_bytes, history, inflict, store_file, store_in, view
 from store_builders import MODEL
 from tailmark.damage import Damage, DamageKind, Finding, FindingKind
 from tailmark.identifiers import CallId, NodeId, PlanId, SessionId
@@ -18,6 +19,7 @@ from tailmark.plans import Checkpoint, Node
 from tailmark.views import SessionView
 from tailmark_conformance.cli import Exit, main
 from tailmark_conformance.scenarios.words import assistant, result, summary, user
+from tailmark_conformance.subjects.targets import default_store_dir
 from tailmark_reference.store.bodies import to_body
 from tailmark_reference.store.connection import StoreError
 from tailmark_reference.store.damaging import repoint
@@ -26,9 +28,16 @@ from tailmark_reference.store.subject import SqliteSubject
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteSubject]:
+def folder() -> Iterator[Path]:
+    """A folder where files cost little."""
+    with tempfile.TemporaryDirectory(dir=default_store_dir()) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[SqliteSubject]:
     """The store, behind the history."""
-    with store_in(tmp_path) as subject:
+    with store_in(folder) as subject:
         history(subject)
         yield subject
 
@@ -42,17 +51,17 @@ def _exported(store: SqliteSubject, path: Path, session: SessionId = S) -> Sessi
     return shown
 
 
-@pytest.mark.parametrize("damage", EVERY)
-def test_the_readable_part_is_a_whole_branch(damage: Inflicted, store: SqliteSubject, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", POSSIBLE)
+def test_the_readable_part_is_a_whole_branch(damage: Inflicted, store: SqliteSubject, folder: Path) -> None:
     """Ids, contents and order are kept, nothing is damaged, it can be written to, and the source stays as it is."""
     inflict(store, damage)
     was = view(store)
     contents = {node.content.id: node.content for node in store.observe().nodes}
-    before = durable_bytes(tmp_path)
-    path = tmp_path / "copy" / "new.sqlite"
+    before = durable_bytes(folder)
+    path = folder / "copy" / "new.sqlite"
     path.parent.mkdir()
     shown = _exported(store, path)
-    assert durable_bytes(tmp_path)[store_file(tmp_path).name] == before[store_file(tmp_path).name]
+    assert durable_bytes(folder)[store_file(folder).name] == before[store_file(folder).name]
     assert (shown.damage, shown.findings, shown.read_only) == ((), (), False)
     assert (shown.revision, shown.model, shown.settings) == (was.revision, was.model, was.settings)
     assert list(shown.branch) == _whole([contents[node] for node in was.branch])
@@ -86,10 +95,10 @@ def _go_on(path: Path, shown: SessionView) -> None:
         assert now.open_calls == ()
 
 
-def test_an_exported_branch_is_compacted_like_any_other(store: SqliteSubject, tmp_path: Path) -> None:
+def test_an_exported_branch_is_compacted_like_any_other(store: SqliteSubject, folder: Path) -> None:
     """The triggers and columns of the new store are those of one that was written step by step."""
     inflict(store, (DamageKind.INVALID_MESSAGE, NodeId("A1")))
-    path = tmp_path / "new.sqlite"
+    path = folder / "new.sqlite"
     assert store.store.export(OTHER, path) == Done()
     with closing(Store.open(path)) as copy:
         copy.perform(Append(session=OTHER, message=user("V2")))
@@ -108,16 +117,16 @@ def test_an_exported_branch_is_compacted_like_any_other(store: SqliteSubject, tm
                 connection.execute("DELETE FROM node")
 
 
-def test_a_sound_session_is_exported_whole(store: SqliteSubject, tmp_path: Path) -> None:
+def test_a_sound_session_is_exported_whole(store: SqliteSubject, folder: Path) -> None:
     """Without damage the readable part is the branch."""
     was = view(store)
-    shown = _exported(store, tmp_path / "new.sqlite")
+    shown = _exported(store, folder / "new.sqlite")
     assert (shown.branch, shown.projection, shown.occupancy) == (was.branch, was.projection, was.occupancy)
 
 
-def test_an_export_overwrites_nothing(store: SqliteSubject, tmp_path: Path) -> None:
+def test_an_export_overwrites_nothing(store: SqliteSubject, folder: Path) -> None:
     """An unknown session is refused; a file that exists and a folder that does not are one clear line."""
-    path = tmp_path / "new.sqlite"
+    path = folder / "new.sqlite"
     assert store.store.export(SessionId("nobody"), path) == Refused(code=RefusalCode.UNKNOWN_SESSION)
     assert not path.exists()
     path.write_text("mine")
@@ -125,22 +134,22 @@ def test_an_export_overwrites_nothing(store: SqliteSubject, tmp_path: Path) -> N
         store.store.export(S, path)
     assert path.read_text() == "mine"
     with pytest.raises(StoreError, match="No such file"):
-        store.store.export(S, tmp_path / "no" / "new.sqlite")
+        store.store.export(S, folder / "no" / "new.sqlite")
 
 
-def test_a_cycle_of_several_nodes(store: SqliteSubject, tmp_path: Path) -> None:
+def test_a_cycle_of_several_nodes(store: SqliteSubject, folder: Path) -> None:
     """DMG-1, DMG-6: the node whose parent stands behind it is named; the walk ends there."""
-    repoint(store_file(tmp_path), NodeId("A2"), NodeId("A5"))
+    repoint(store_file(folder), NodeId("A2"), NodeId("A5"))
     store.store.perform(Load(session=S))
     shown = view(store)
     assert shown.damage == (Damage(kind=DamageKind.CYCLE, node=NodeId("A2")),)
     assert shown.branch[0] == "A2"
 
 
-def test_findings_are_no_damage(store: SqliteSubject, tmp_path: Path) -> None:
+def test_findings_are_no_damage(store: SqliteSubject, folder: Path) -> None:
     """DMG-1A: a place that opens no turn, and one that moves back, are shown, and the session is written to."""
     store.perform(Append(session=S, message=assistant("A8")))
-    path = store_file(tmp_path)
+    path = store_file(folder)
     _settle_all(store)
     _move_place(path, "checkpoint:P1", "A3")
     store.store.perform(Load(session=S))
@@ -201,9 +210,9 @@ def _long(path: Path, count: int, parent_of_first: int | None) -> None:
 
 
 @pytest.mark.parametrize("shape", ["chain", "to itself", "to the end", "to nothing"])
-def test_the_walk_is_linear(shape: str, tmp_path: Path) -> None:
+def test_the_walk_is_linear(shape: str, folder: Path) -> None:
     """DMG-6: ten times the nodes take about ten times SQLite's own steps, whatever the first parent is."""
-    small, large = (_steps(tmp_path / f"{count}.sqlite", count, shape) for count in (1_000, 10_000))
+    small, large = (_steps(folder / f"{count}.sqlite", count, shape) for count in (1_000, 10_000))
     assert large < 11 * small
 
 
@@ -238,20 +247,20 @@ def _steps(path: Path, count: int, shape: str) -> int:
     return walked
 
 
-def test_the_command_line(store: SqliteSubject, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(store: SqliteSubject, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`tailmark export` says what it wrote; what it cannot do is one line, and leaves no file."""
     inflict(store, (DamageKind.INVALID_MESSAGE, NodeId("U3")))
     branch = view(store).branch
-    path, new = store_file(tmp_path), tmp_path / "new.sqlite"
+    path, new = store_file(folder), folder / "new.sqlite"
     store.store.close()
     assert main(["export", str(path), "S", str(new)]) == Exit.CONFORMS
     assert f"S, {len(branch)} nodes up to A7" in capsys.readouterr().out
     for arguments, said in (
         ((str(path), "S", str(new)), "exists already"),
-        ((str(path), "nobody", str(tmp_path / "other")), "no session 'nobody'"),
-        ((str(tmp_path / "nothing"), "S", str(tmp_path / "other")), "no such file"),
+        ((str(path), "nobody", str(folder / "other")), "no session 'nobody'"),
+        ((str(folder / "nothing"), "S", str(folder / "other")), "no such file"),
     ):
         assert main(["export", *arguments]) == Exit.USAGE
         assert said in capsys.readouterr().err
-    assert not (tmp_path / "other").exists()
-    assert not (tmp_path / "nothing").exists()
+    assert not (folder / "other").exists()
+    assert not (folder / "nothing").exists()
