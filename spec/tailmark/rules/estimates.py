@@ -1,5 +1,6 @@
 """Predicates of the chapter on estimates: what a message may be said to cost."""
 
+import re
 from collections.abc import Iterator
 
 from tailmark.messages import (
@@ -22,7 +23,7 @@ from tailmark.rules.scene import Scene
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
 from tailmark.views import StoredNode
 
-_DENSE = ((0x3040, 0x30FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3))
+_DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
 """Kana, ideographs and hangul: at least one token for each character."""
 
 
@@ -38,14 +39,15 @@ def _sent(message: Message) -> Iterator[Part]:
 
 def least(text: str) -> int:
     """The fewest tokens that a text may be said to be."""
-    plain = sum(character < "\x80" for character in text)
-    dense = sum(any(low <= ord(character) <= high for low, high in _DENSE) for character in text)
-    return -(-plain // 4) + dense
+    if text.isascii():
+        return -(-len(text) // 4)
+    plain = len(text.encode("ascii", "ignore"))
+    return -(-plain // 4) + len(_DENSE.findall(text))
 
 
 def most(text: str) -> int:
     """The most tokens that a text may be said to be: its bytes in UTF-8."""
-    return len(text.encode())
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def carried(part: Part) -> tuple[str, ...]:
