@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from damaged import OTHER, Inflicted, S, durable_bytes, history, inflict, store_file, store_in, view
+from damaged import OTHER, POSSIBLE, Inflicted, S, durable_bytes, history, inflict, store_file, store_in, view
 from store_builders import MODEL
 from tailmark.damage import Damage, DamageKind, Finding, FindingKind
 from tailmark.identifiers import CallId, NodeId, PlanId, SessionId
