@@ -240,11 +240,12 @@ def measure_commit(folder: Path, where: str, rounds: int) -> Measured:
 
 def _history(nodes: int) -> Iterator[tuple[object, ...]]:
     random = Random(3)
-    (first,) = messages(random, 0, 1)
-    body = json_form.dumps(first).decode()
+    pair = [(message.id, json_form.dumps(message).decode()) for message in messages(random, 0, 2)]
     for seq in range(1, nodes + 1):
         node = f"{random.getrandbits(96):024x}"
-        yield (node, seq - 1 or None, 1 + (seq + 1) % 2, None, 110, body.replace(first.id, node))
+        kind = 1 + (seq + 1) % 2
+        first, body = pair[kind - 1]
+        yield (node, seq - 1 or None, kind, None, 110, body.replace(first, node))
 
 
 def _fill_past_operations(connection: sqlite3.Connection, nodes: int) -> None:
