@@ -102,12 +102,16 @@ class _Content(NamedTuple):
     """Position, id, whether the user is asked, and whether the message itself has the final result."""
 
 
+# Finding out the encoding, as `json.loads` does, takes its time.
+_decode = json.JSONDecoder().decode
+
+
 # Looking at one store again and again reads the same bodies; equal bytes are equal content.
 @lru_cache(maxsize=4096)
 def _read(body: bytes, kind: int) -> _Content | None:
     """What a body says; ``None`` if it cannot be read, or may not be stored under this kind."""
     try:
-        plain = json.loads(body)
+        plain = _decode(body.decode())
         if kind == _CHECKPOINT:
             checkpoint = json_form.structure(plain, Checkpoint)
             return _Content(checkpoint.id, kind, checkpoint.first_kept, (), ())
