@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from tailmark.budgets import Settings
 from tailmark.identifiers import NodeId, SessionId
-from tailmark.outcomes import Committed, Done, Noop, NoopReason
-from tailmark.plans import Checkpoint
+from tailmark.messages import AnswerEnd
+from tailmark.outcomes import Committed, Done, Failed, FailureReason, Noop, NoopReason, Sent, TooLarge
+from tailmark.plans import Checkpoint, Trigger
 from tailmark.subjects import Subject
 from tailmark.views import SessionView, StoredNode
+from tailmark_conformance.scenarios.automatic import pressed
 from tailmark_conformance.scenarios.playing import Play
-from tailmark_conformance.scenarios.words import assistant, summary, user
+from tailmark_conformance.scenarios.requests import with_nothing_kept
+from tailmark_conformance.scenarios.words import assistant, summary, user, words
 from tailmark_reference.model.subject import ModelSubject
 from tailmark_reference.store.subject import SqliteSubject
 
@@ -129,3 +133,68 @@ def test_summary_1_and_new_history_become_summary_2(play: Play) -> None:
     assert [item.node for item in items if item.node and item.node.startswith("checkpoint")] == [
         outcome.checkpoint
     ]
+
+
+# Requests, in a window of 400 tokens: the safe limit is 300, the threshold 282 ----------------------------
+
+
+def test_the_safe_limit_is_the_window_less_the_reserve(play: Play) -> None:
+    """Safe input limit = context window - reserved tokens."""
+    play.start(window=400)
+    budgets = _session(play).budgets
+    assert budgets.safe == budgets.window - budgets.reserve
+    assert 0 < budgets.threshold <= budgets.safe
+
+
+def test_what_stays_too_large_is_not_sent_and_the_draft_is_the_callers(play: Play) -> None:
+    """If the request is too large even after the compaction, nothing goes to the provider and the draft is kept."""
+    plan = play.planned(with_nothing_kept(play))
+    before = play.recorder.observation
+    outcome = play.commit(plan, summary(words(200)))
+    assert isinstance(outcome, TooLarge)
+    assert outcome.attempt == Failed(reason=FailureReason.ABOVE_BUDGET)
+    assert play.recorder.observation == before
+
+
+def test_a_request_waits_for_its_compaction_and_is_sent_with_it(play: Play) -> None:
+    """Preflight: summary and draft fit where history and draft did not."""
+    outcome = play.commit(play.planned(with_nothing_kept(play)), summary("the turn"))
+    assert isinstance(outcome, Sent)
+    assert [item.node for item in outcome.request.items] == list(outcome.written)
+    assert outcome.written[1] == "U2"
+
+
+def test_an_edit_goes_through_preflight_again(play: Play) -> None:
+    """The old question leaves the branch only when the new one is sent, behind the checkpoint that it needs."""
+    play.start(window=400)
+    play.save(user("U1"), assistant("A1", words(150)), user("U2"), assistant("A2"))
+    plan = play.planned(play.edit("U2", user("U3", words(140))))
+    assert _session(play).leaf == "A2"
+    outcome = play.commit(plan, summary("the turn"))
+    assert isinstance(outcome, Sent)
+    checkpoint, message = outcome.written
+    assert message == "U3"
+    assert _session(play).branch == ("U1", "A1", checkpoint, "U3")
+
+
+def test_an_automatic_compaction_begins_when_a_turn_ends(play: Play) -> None:
+    """Behind an answer that reaches the threshold; while it is off or below, only a request by hand compacts."""
+    plan = pressed(play)
+    assert plan.trigger is Trigger.AUTOMATIC
+    assert plan.first_kept == "U2"
+    play.start(window=400, settings=Settings(automatic=False))
+    play.save(user("U1"), assistant("A1", words(196)), user("U2"))
+    play.start_answer()
+    play.append(assistant("A2", words(62)))
+    assert play.end_answer() == Done()
+    assert play.begin().trigger is Trigger.MANUAL
+
+
+def test_a_providers_overflow_is_no_reason_to_compact(play: Play) -> None:
+    """It is reported; nothing is compacted and sent again by itself."""
+    play.start(window=400)
+    play.save(user("U1"), assistant("A1", words(196)), user("U2", words(62)))
+    play.start_answer()
+    before = play.recorder.observation
+    assert play.end_answer(AnswerEnd.FAILED) == Done()
+    assert play.recorder.observation.nodes == before.nodes
