@@ -88,6 +88,18 @@ class Audits:
         """The session's branch was seen to be sound already, as that of a fork is."""
         self._known[session] = None
 
+    def is_allowed(self, operation: Operation) -> bool:
+        """Whether it is known without another look that no damage forbids an operation."""
+        match operation:
+            case CancelCompaction() | Load() | Restart() | InflictDamage():
+                return True
+            case Fork():
+                return False
+            case CommitCompaction(plan=plan):
+                return self.is_sound(plan.session)
+            case _:
+                return self.is_sound(operation.session)
+
     def refuse(self, connection: sqlite3.Connection, operation: Operation) -> bool:
         """Whether damage forbids an operation: on the session that it is about, or above the target of a fork (DMG-3)."""
         if isinstance(operation, CancelCompaction | Load | Restart | InflictDamage):

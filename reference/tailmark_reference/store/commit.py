@@ -94,6 +94,8 @@ def commit(conditions: CommitConditions, work: Work, facts: CommitFacts) -> Outc
 
 
 def _base(facts: CommitFacts) -> Base:
+    if facts.plan.base == facts.session.leaf_id:
+        return Base(facts.session.leaf, facts.session.leaf_id, facts.session.checkpoint)
     base = node_by_id(facts.connection, facts.plan.base)
     assert base is not None  # the plan is as the state determines it
     return Base(base.seq, base.id, base.checkpoint)

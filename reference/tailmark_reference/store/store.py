@@ -291,8 +291,8 @@ class Store:
 
     def _is_refused(self, operation: Operation) -> bool:
         """Whether damage forbids it. The first operation on a session waits for its audit (DMG-1, DMG-3)."""
-        if isinstance(operation, Append) and self._audits.is_sound(operation.session):
-            return False  # the way of most operations
+        if self._audits.is_allowed(operation):
+            return False
         return self._database.read(lambda connection: self._audits.refuse(connection, operation))
 
     def _load(self, operation: Load) -> Outcome:
