@@ -18,8 +18,8 @@ from tailmark_reference.store.queries import (
     is_on_branch,
     late_calls,
     messages_from,
+    node_body,
     node_by_id,
-    usages,
 )
 from tailmark_reference.store.sizes import scaled
 
@@ -94,15 +94,17 @@ class _Base:
 
 
 def _find_base(connection: sqlite3.Connection, tail: Tail, model: Model) -> _Base | None:
-    checkpoint = None if tail.present is None else tail.present.seq
-    for node, parent, body in usages(connection, tail.end, checkpoint):
-        message = to_message(body)
+    checkpoint = 0 if tail.present is None else tail.present.seq
+    for node in tail.messages.usages:
+        if node < checkpoint:
+            return None
+        message = to_message(node_body(connection, node))
         if not _is_valid(message, model) or message.built_on is None:
             continue
         start = node_by_id(connection, message.built_on)
-        if start is None or start.seq < (checkpoint or 0) or start.seq >= node:
+        if start is None or start.seq < checkpoint or start.seq >= node:
             continue
-        if is_on_branch(connection, parent, start.seq):
+        if is_on_branch(connection, node, start.seq):
             return _Base(node, start.seq, message)
     return None
 

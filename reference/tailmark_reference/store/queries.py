@@ -221,28 +221,29 @@ def open_calls(
 class Messages(NamedTuple):
     """A run of messages that ends a branch, column by column, in branch order.
 
-    ``openers`` are the positions of those that open a turn. ``tail_costs`` says of each message what it and
-    all behind it cost.
+    ``openers`` are the positions of those that open a turn. ``usages`` are the numbers of those that say what their
+    requests cost, newest first. ``tail_costs`` says of each message what it and all behind it cost.
     """
 
     seqs: tuple[int, ...]
     ids: tuple[NodeId, ...]
     kinds: tuple[int, ...]
     openers: list[int]
+    usages: list[int]
     tail_costs: list[Tokens]
 
 
 # The last column says until where a call of the message was open; the largest number stands for "still". A
 # call that was settled within its message never stood open behind it, so `open_since` says where to look.
 _TAIL = """
-WITH RECURSIVE up (seq, id, parent, kind, estimate, open_since) AS (
-    SELECT seq, id, parent, kind, estimate, open_since FROM node WHERE seq = :leaf
+WITH RECURSIVE up (seq, id, parent, kind, estimate, open_since, usage) AS (
+    SELECT seq, id, parent, kind, estimate, open_since, usage FROM node WHERE seq = :leaf
     UNION ALL
-    SELECT node.seq, node.id, node.parent, node.kind, node.estimate, node.open_since
+    SELECT node.seq, node.id, node.parent, node.kind, node.estimate, node.open_since, node.usage
     FROM up JOIN node ON node.seq = up.parent
     WHERE node.seq < up.seq AND node.seq >= :lowest
 )
-SELECT seq, id, kind, estimate, CASE WHEN open_since IS NOT NULL AND kind = 2 THEN (
+SELECT seq, id, kind, estimate, usage, CASE WHEN open_since IS NOT NULL AND kind = 2 THEN (
     SELECT max(ifnull(settled, 9223372036854775807)) FROM call WHERE node = up.seq
 ) END
 FROM up WHERE kind <> 4
@@ -250,14 +251,14 @@ FROM up WHERE kind <> 4
 
 # Up to a user message before which nothing was open when it was written: that one opens a turn for good.
 _LAST_TURN = """
-WITH RECURSIVE up (seq, id, parent, kind, estimate, open_since) AS (
-    SELECT seq, id, parent, kind, estimate, open_since FROM node WHERE seq = :leaf
+WITH RECURSIVE up (seq, id, parent, kind, estimate, open_since, usage) AS (
+    SELECT seq, id, parent, kind, estimate, open_since, usage FROM node WHERE seq = :leaf
     UNION ALL
-    SELECT node.seq, node.id, node.parent, node.kind, node.estimate, node.open_since
+    SELECT node.seq, node.id, node.parent, node.kind, node.estimate, node.open_since, node.usage
     FROM up JOIN node ON node.seq = up.parent
     WHERE node.seq < up.seq AND NOT (up.kind = 1 AND node.open_since IS NULL)
 )
-SELECT seq, id, kind, estimate, CASE WHEN open_since IS NOT NULL AND kind = 2 THEN (
+SELECT seq, id, kind, estimate, usage, CASE WHEN open_since IS NOT NULL AND kind = 2 THEN (
     SELECT max(ifnull(settled, 9223372036854775807)) FROM call WHERE node = up.seq
 ) END
 FROM up WHERE kind <> 4
@@ -268,11 +269,12 @@ def _messages(cursor: sqlite3.Cursor) -> Messages:
     """What such a walk met. A user message opens a turn if no call is open before it."""
     rows = cursor.fetchall()
     if not rows:
-        return Messages((), (), (), [], [])
+        return Messages((), (), (), [], [], [])
     tail_costs = list(accumulate(map(itemgetter(3), rows)))
+    usages = [row[0] for row in rows if row[4]]
     tail_costs.reverse()
     rows.reverse()
-    seqs, ids, kinds, _, settled = zip(*rows, strict=True)
+    seqs, ids, kinds, _, _, settled = zip(*rows, strict=True)
     openers = []
     open_until = 0
     for position, (seq, kind, until) in enumerate(zip(seqs, kinds, settled, strict=True)):
@@ -280,32 +282,12 @@ def _messages(cursor: sqlite3.Cursor) -> Messages:
             openers.append(position)
         elif until is not None and until > open_until:
             open_until = until
-    return Messages(seqs, ids, kinds, openers, tail_costs)
+    return Messages(seqs, ids, kinds, openers, usages, tail_costs)
 
 
 def messages_from(connection: sqlite3.Connection, leaf: int | None, lowest: int) -> Messages:
     """The messages of the branch whose numbers are ``lowest`` or more, to its end; 0 is the root."""
     return _messages(connection.execute(_TAIL, {"leaf": leaf, "lowest": lowest}))
-
-
-# Answers that say what their requests cost, newest first, read one at a time; none before a checkpoint.
-_USAGES = """
-WITH RECURSIVE up (seq, parent, usage) AS (
-    SELECT seq, parent, usage FROM node WHERE seq = :leaf AND seq > :checkpoint
-    UNION ALL
-    SELECT node.seq, node.parent, node.usage
-    FROM up JOIN node ON node.seq = up.parent
-    WHERE node.seq < up.seq AND node.seq > :checkpoint
-)
-SELECT up.seq, up.parent, node.body FROM up JOIN node ON node.seq = up.seq WHERE up.usage = 1
-"""
-
-
-def usages(
-    connection: sqlite3.Connection, leaf: int | None, checkpoint: int | None
-) -> Iterator[tuple[int, int | None, str]]:
-    """The messages with a usage behind the latest checkpoint of a branch, newest first: number, parent, body."""
-    yield from connection.execute(_USAGES, {"leaf": leaf, "checkpoint": checkpoint or 0})
 
 
 def late_calls(connection: sqlite3.Connection, node: int) -> frozenset[CallId]:
