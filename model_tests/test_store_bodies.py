@@ -87,10 +87,11 @@ def test_a_checkpoint_comes_back(checkpoint: Checkpoint) -> None:
     assert bodies.to_summary(body) == checkpoint.summary
 
 
-@given(values(Model))
-def test_a_model_comes_back(model: Model) -> None:
-    """The session's settings survive."""
+@given(values(Model), values(Settings))
+def test_model_and_settings_come_back(model: Model, settings: Settings) -> None:
+    """What a session is sized by survives."""
     assert bodies.to_model(bodies.to_body(model)) == model
+    assert bodies.to_settings(bodies.to_body(settings)) == settings
 
 
 def test_text_that_looks_like_a_field_is_text() -> None:
