@@ -160,7 +160,7 @@ class TestUnusableInput:
             "text": b"Dear reader,\n\nthis is a letter.\n",
             "records": b'{"a": 1}\n{"b": 2}\n',
             "blank": b"\n\n",
-            "newer": b'{"type": "session", "version": 3, "id": "x"}\n',
+            "newer": b'{"type": "session", "version": 4, "id": "x"}\n',
             "odd": b'{"type": "session", "version": null, "id": "x"}\n',
             "cut.gz": gzip.compress(lines_of(_TWO_TURNS))[:20],
             "invalid": b"\xff\xfe{\x00}\x00\n",
@@ -173,14 +173,14 @@ class TestUnusableInput:
         return {name: file.problem or "" for name, file in zip(names, report.files, strict=True)}
 
     def test_what_each_says(self, problems: dict[str, str], tmp_path: Path) -> None:
-        reads = ". This reads the pi coding agent's session format 1 and Claude Code's sessions"
+        reads = ". This reads the pi coding agent's session formats 1 to 3 and Claude Code's sessions"
         expected = {
             "empty": "is empty; there is nothing to judge",
             "binary": "is no session: line 1 is no JSON",
             "text": "is no session: line 1 is no JSON",
             "records": f"holds JSON records, but is no session of a known format{reads}",
             "blank": f"holds blank lines only; there is nothing to judge{reads}",
-            "newer": f"is a pi session of another format version, 3{reads}",
+            "newer": f"is a pi session of another format version, 4{reads}",
             "odd": f"is a pi session of another format version, None{reads}",
             "cut.gz": "is no session: the gzip data ends or is broken within line 1",
             "invalid": "is no session: line 1 is no UTF-8 at byte 1",

@@ -26,6 +26,7 @@ from tailmark_conformance.recorded.importing import (
     Imported,
     ImportedStep,
     Importer,
+    RequestFacts,
     TakenOver,
     Tally,
 )
@@ -100,6 +101,7 @@ class FileReport:
     open_calls: int
     abandoned: tuple[AbandonedCall, ...]
     checkpoints: tuple[CheckpointFacts, ...]
+    requests: tuple[RequestFacts, ...]
     findings: tuple[Finding, ...]
     more_findings: int
     clauses: tuple[ClauseReport, ...]
@@ -166,6 +168,7 @@ def audit_file(path: Path, progress: Progress | None = None) -> FileReport:
             open_calls=0,
             abandoned=(),
             checkpoints=(),
+            requests=(),
             findings=(),
             more_findings=0,
             clauses=(),
@@ -205,6 +208,7 @@ class _Audit:
     _damage: int = 0
     _checkpoints: list[CheckpointFacts] = field(factory=list)
     _abandoned: list[AbandonedCall] = field(factory=list)
+    _requests: list[RequestFacts] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         observable = {clause: test for clause, test in PREDICATES.items() if clause in OBSERVABLE}
@@ -247,6 +251,7 @@ class _Audit:
             open_calls=self._importer.open_calls(),
             abandoned=tuple(self._abandoned),
             checkpoints=tuple(self._checkpoints),
+            requests=tuple(self._requests),
             findings=tuple(sorted(self._findings, key=_position)),
             more_findings=self._more_findings,
             clauses=self._clauses(),
@@ -280,6 +285,8 @@ class _Audit:
                     self._abandoned.append(one)
                 case CheckpointFacts():
                     self._checkpoints.append(one)
+                case RequestFacts():
+                    self._requests.append(one)
 
     def _judged(self, step: ImportedStep, judgement: Judgement) -> None:
         self._counts[judgement.clause].add(judgement.verdict)

@@ -1,11 +1,13 @@
 """Prints an audit for people: file by file what it holds, its checkpoints, what was found, and each clause's verdict."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from tailmark.identifiers import Tokens
 from tailmark_conformance.recorded.audit import (
     MOST_FINDINGS,
     OBSERVABLE,
@@ -14,12 +16,18 @@ from tailmark_conformance.recorded.audit import (
     ClauseReport,
     FileReport,
 )
-from tailmark_conformance.recorded.importing import CheckpointFacts, Finding, Format
+from tailmark_conformance.recorded.importing import CheckpointFacts, Finding, Format, RequestFacts
+from tailmark_conformance.reports.prefix_cost import CompactionSizes, Prices, prefix_cost
 
 SHOWN_FINDINGS = 50
 """So many findings of a file are printed; the JSON report has more."""
 
-_NAMES = {Format.PI_1: "pi coding agent, format version 1", Format.CLAUDE_CODE: "Claude Code"}
+_NAMES = {
+    Format.PI_1: "pi coding agent, format version 1",
+    Format.PI_2: "pi coding agent, format version 2",
+    Format.PI_3: "pi coding agent, format version 3",
+    Format.CLAUDE_CODE: "Claude Code",
+}
 _STYLES = {AuditVerdict.HOLDS: "green", AuditVerdict.VIOLATED: "red", AuditVerdict.NOT_OBSERVED: "dim"}
 
 
@@ -66,10 +74,31 @@ def _contents(file: FileReport) -> Iterator[str]:
     if file.abandoned:
         lines = sorted({call.line for call in file.abandoned})
         yield f"{_count(len(file.abandoned), 'call')} never got a result ({_lines(lines)})"
+    if file.requests:
+        yield _measures(file.requests)
     if file.open_calls:
         yield f"{_count(file.open_calls, 'call')} open at the end"
     if not file.checkpoints:
         yield "no checkpoint"
+
+
+def _measures(requests: Sequence[RequestFacts]) -> str:
+    """How far our estimates are from what the provider counted, in percent of its count."""
+    told = [one for one in requests if one.reported > 0]
+    if not told:
+        return f"{_count(len(requests), 'request')} with a usage of nothing"
+    estimates = sorted(100 * one.estimated // one.reported for one in told)
+    text = (
+        f"{_count(len(told), 'request')} with a usage: our estimate of the projection is {estimates[0]} % to "
+        f"{estimates[-1]} % of it, half of them up to {estimates[len(estimates) // 2]} %"
+    )
+    measured = sorted(100 * one.measured // one.reported for one in told if one.measured is not None)
+    if not measured:
+        return text
+    return (
+        f"{text}; measured by the usage before, {measured[0]} % to {measured[-1]} %, half up to "
+        f"{measured[len(measured) // 2]} %"
+    )
 
 
 def _lines(lines: list[int]) -> str:
@@ -86,6 +115,7 @@ def _print_checkpoint(checkpoint: CheckpointFacts, console: Console) -> None:
         ("place", _place(checkpoint)),
         ("sizes", _sizes(checkpoint)),
         ("kept", _kept(checkpoint)),
+        ("cache", _cache(checkpoint)),
         ("open calls", ", ".join(checkpoint.open_calls) or "none"),
     ):
         _line(console, f"{key:<10}  {value}", indent=4)
@@ -102,9 +132,32 @@ def _place(checkpoint: CheckpointFacts) -> str:
 
 def _sizes(checkpoint: CheckpointFacts) -> str:
     estimates = f"estimated {checkpoint.estimated_before:,} before, {checkpoint.estimated_after:,} after"
+    if checkpoint.measured_before is not None:
+        estimates += f"; by the usage before it {checkpoint.measured_before:,}"
     if checkpoint.tokens_before is None:
         return estimates
     return f"{estimates}; the log says {checkpoint.tokens_before:,} before"
+
+
+PRICES = Prices(read=Fraction(1, 10), write=Fraction(5, 4), output=Fraction(5))
+"""What a cached, a new and a put out token cost, in those of an input token without a cache: usual ratios of providers."""
+
+
+def _cache(checkpoint: CheckpointFacts) -> str:
+    """What a cache of prefixes could serve, in estimates without instructions and tools, which a log does not hold (CACHE-3)."""
+    if checkpoint.damaged:
+        return "not known"
+    cost = prefix_cost(
+        CompactionSizes(
+            before=checkpoint.estimated_before,
+            head=Tokens(0),
+            summary=checkpoint.summary_tokens,
+            tail=checkpoint.kept_tokens,
+        ),
+        PRICES,
+    )
+    pays = "never" if cost.pays_after is None else f"after {_count(cost.pays_after, 'request')}"
+    return f"serves {cost.served_before:,} before and {cost.served_after:,} right behind it; it pays {pays}"
 
 
 def _kept(checkpoint: CheckpointFacts) -> str:

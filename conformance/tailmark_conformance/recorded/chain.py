@@ -26,6 +26,7 @@ from tailmark_conformance.recorded.importing import (
     Finding,
     Imported,
     ImportedStep,
+    RequestFacts,
     TakenOver,
     Tally,
 )
@@ -70,6 +71,17 @@ class _Place:
     summary_tokens: Tokens
 
 
+@frozen(kw_only=True)
+class _Base:
+    """The newest answer with a usage: its figure, our estimate of what that covers, and of the path up to the answer."""
+
+    node: NodeId
+    figure: int
+    covered: int
+    tokens_to: Tokens
+    checkpoint: NodeId | None
+
+
 class Chain:
     """A session of a log. Every method takes records in the order of the file and yields what they mean."""
 
@@ -81,6 +93,7 @@ class Chain:
         self._leaf: NodeId | None = None
         self._held: list[LoggedMessage] = []
         self._places: dict[NodeId, _Place] = {}
+        self._base: _Base | None = None
 
     @property
     def leaf(self) -> NodeId | None:
@@ -103,6 +116,11 @@ class Chain:
         place = self._places.get(node)
         return place is not None and place.before < self._table.messages_to(node)
 
+    def message_behind(self, node: NodeId | None) -> NodeId | None:
+        """The first message of the branch behind a node of it; ``None`` if none stands there."""
+        above = self._table.messages_to(node) if node is not None else 0
+        return next(iter(self._table.messages_between(above, self._leaf)), None)
+
     def begin(self, line: int) -> Iterator[Imported]:
         """The session as it is before its first record."""
         self._tally.sessions += 1
@@ -119,7 +137,27 @@ class Chain:
             message = evolve(message, parts=message.parts + results)
             for call in left:
                 yield AbandonedCall(line=logged_message.line, node=message.id, call=call.call)
+        before = self._projection_tokens()
+        usage = message.usage
+        if usage is not None:
+            yield RequestFacts(
+                line=logged_message.line,
+                node=message.id,
+                model=usage.model,
+                estimated=before,
+                measured=self._measured(),
+                reported=usage.input,
+                output=usage.output,
+            )
         yield self._append(evolve(logged_message, message=message))
+        if usage is not None and usage.ended_normally and usage.input > 0:
+            self._base = _Base(
+                node=message.id,
+                figure=usage.input + usage.output,
+                covered=before + logged_message.tokens,
+                tokens_to=self._table.tokens_to(self._leaf),
+                checkpoint=self._table.latest_checkpoint(self._leaf),
+            )
 
     def result(self, logged_message: LoggedMessage) -> Iterator[Imported]:
         """A message of the role ``tool``."""
@@ -248,6 +286,25 @@ class Chain:
         above = self._table.tokens_to(self._table.parent(behind[0]))
         return Tokens(self._table.tokens_to(self._leaf) - above)
 
+    def _projection_tokens(self) -> Tokens:
+        """Our estimate of what a request on the leaf carries."""
+        latest = self._latest()
+        if latest is None:
+            return self._table.tokens_to(self._leaf)
+        return Tokens(latest.summary_tokens + self._tokens_from(latest.before))
+
+    def _measured(self) -> Tokens | None:
+        """The occupancy at the leaf by the newest usage, if that speaks of this branch and of what its latest checkpoint left (OCC)."""
+        base = self._base
+        if base is None or base.checkpoint != self._table.latest_checkpoint(self._leaf):
+            return None
+        if base.node != self._leaf and not self._table.is_above(base.node, self._leaf):
+            return None
+        added = self._table.tokens_to(self._leaf) - base.tokens_to
+        if base.figure > base.covered > 0:
+            added = -(-added * base.figure // base.covered)
+        return Tokens(base.figure + added)
+
     def _present_place(self) -> NodeId | None:
         """The first message behind the present place; ``None`` for the root."""
         latest = self._latest()
@@ -272,6 +329,7 @@ class Chain:
             previous_place=self._present_place(),
             trigger=checkpoint.trigger,
             tokens_before=checkpoint.tokens_before,
+            measured_before=self._measured(),
             estimated_before=Tokens(old_summary + self._tokens_from(old_before)),
             estimated_after=Tokens(summary + kept),
             summary_tokens=summary,

@@ -6,6 +6,7 @@ from pathlib import Path
 from tailmark_conformance.recorded.claude_code import ClaudeCodeImporter
 from tailmark_conformance.recorded.importing import Format, Importer
 from tailmark_conformance.recorded.pi import ROLES, PiImporter
+from tailmark_conformance.recorded.pi_tree import VERSIONS, PiTreeImporter
 from tailmark_conformance.recorded.reading import BadLine, UnusableError, read_records
 from tailmark_conformance.recorded.records import natural_at, object_at, text_at
 
@@ -14,10 +15,12 @@ _LOOK_AT = 1000
 
 _CLAUDE_BOOKKEEPING = frozenset({"file-history-snapshot", "queue-operation", "summary", "last-prompt"})
 
-_KNOWN = "This reads the pi coding agent's session format 1 and Claude Code's sessions"
+_KNOWN = "This reads the pi coding agent's session formats 1 to 3 and Claude Code's sessions"
 
 IMPORTERS: Mapping[Format, Callable[[], Importer]] = {
     Format.PI_1: PiImporter,
+    Format.PI_2: lambda: PiTreeImporter(2),
+    Format.PI_3: lambda: PiTreeImporter(3),
     Format.CLAUDE_CODE: ClaudeCodeImporter,
 }
 
@@ -53,9 +56,11 @@ def _recognise(record: Mapping[str, object]) -> Format | None:
         return Format.CLAUDE_CODE
     if kind == "session" and text_at(record, "id") is not None:
         version = natural_at(record, "version") if "version" in record else 1
-        if version != 1:
+        if version == 1:
+            return Format.PI_1
+        if version is None or version not in VERSIONS:
             raise UnusableError(f"is a pi session of another format version, {version}. {_KNOWN}")
-        return Format.PI_1
+        return VERSIONS[version]
     if kind == "message" and "id" not in record and object_at(record, "message").get("role") in ROLES:
         return Format.PI_1
     return None

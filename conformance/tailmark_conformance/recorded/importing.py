@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 from attrs import define, frozen
 
 from tailmark.declarations import Capability, Declaration, Field, Readings
-from tailmark.identifiers import CallId, ClauseId, NodeId, Tokens
+from tailmark.identifiers import CallId, ClauseId, ModelName, NodeId, Tokens
 from tailmark.plans import Trigger
 from tailmark.traces import Step
 from tailmark.views import Change
@@ -25,6 +25,10 @@ class Format(StrEnum):
 
     PI_1 = "pi-v1"
     """The pi coding agent's session file, version 1: a list of entries."""
+    PI_2 = "pi-v2"
+    """The same, version 2: entries that name their parents."""
+    PI_3 = "pi-v3"
+    """The same, version 3."""
     CLAUDE_CODE = "claude-code"
     """Claude Code's session file: records that name their parents."""
 
@@ -57,7 +61,8 @@ class CheckpointFacts:
 
     ``node`` follows ``parent``. ``place`` is the first message kept verbatim, at ``place_line``; ``None``
     keeps none of the messages before the checkpoint. ``previous_place`` is the first message behind the place of the checkpoint
-    before it on the branch; ``None`` without one. ``tokens_before`` is the figure in the log, in its own tokens; the estimates are of the
+    before it on the branch; ``None`` without one. ``tokens_before`` is the figure in the log, in its own tokens; ``measured_before`` the occupancy at the checkpoint by
+    the usage before it, ``None`` without one; the estimates are of the
     whole projection, in this project's own tokens, so that before and after compare.
     ``trigger`` is ``None`` where the log does not tell. A ``damaged`` checkpoint is not judged.
     """
@@ -70,6 +75,7 @@ class CheckpointFacts:
     previous_place: NodeId | None
     trigger: Trigger | None
     tokens_before: Tokens | None
+    measured_before: Tokens | None
     estimated_before: Tokens
     estimated_after: Tokens
     summary_tokens: Tokens
@@ -79,6 +85,24 @@ class CheckpointFacts:
     open_calls: tuple[CallId, ...]
     refresh: bool
     damaged: bool
+
+
+@frozen(kw_only=True)
+class RequestFacts:
+    """A request whose answer stands at ``line``, and what its provider counted.
+
+    ``reported`` is its input and ``output`` its output, in the provider's tokens. ``estimated`` is our estimate of the projection that it was built on,
+    without instructions and tools, which a log does not hold. ``measured`` is the occupancy that the answer before it and an
+    estimate of the rest come to (OCC-2, OCC-15), in the provider's measure; ``None`` without a base.
+    """
+
+    line: int
+    node: NodeId
+    model: ModelName
+    estimated: Tokens
+    measured: Tokens | None
+    reported: Tokens
+    output: Tokens
 
 
 @frozen(kw_only=True)
@@ -97,7 +121,7 @@ class TakenOver:
     change: Change
 
 
-Imported: TypeAlias = ImportedStep | TakenOver | Finding | AbandonedCall | CheckpointFacts
+Imported: TypeAlias = ImportedStep | TakenOver | Finding | AbandonedCall | CheckpointFacts | RequestFacts
 
 
 @define(kw_only=True)

@@ -10,6 +10,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 
+from attrs import evolve
+
 from tailmark.declarations import Declaration, Readings
 from tailmark.identifiers import CallId, ModelName, NodeId, PartId, SessionId, Tokens
 from tailmark.messages import (
@@ -103,7 +105,7 @@ class PiImporter:
                 yield from self._begin(line, record, index)
             case "message":
                 yield from self._begin(line, {}, index)
-                yield from self._message(line, index, object_at(record, "message"))
+                yield from self._message(line, index, _node(index), object_at(record, "message"))
             case "compaction":
                 yield from self._begin(line, {}, index)
                 yield from self._checkpoint(line, index, record)
@@ -129,7 +131,7 @@ class PiImporter:
             return
         self._begun = True
         if header:
-            self._branched_from = text_at(header, "branchedFrom")
+            self._branched_from = text_at(header, "branchedFrom") or text_at(header, "parentSession")
             self._chain.model = ModelName(name_at(header, "modelId") or "")
             name = name_at(header, "id")
             if name is not None:
@@ -143,12 +145,13 @@ class PiImporter:
             )
         yield from self._chain.begin(line)
 
-    def _message(self, line: int, index: int, message: Mapping[str, object]) -> Iterator[Imported]:
-        node = _node(index)
+    def _message(
+        self, line: int, index: int, node: NodeId, message: Mapping[str, object]
+    ) -> Iterator[Imported]:
         match message.get("role"):
             case "assistant":
                 self._messages.append(index)
-                answer = _answer(node, message)
+                answer = evolve(_answer(node, message), built_on=self._chain.leaf)
                 calls = [part.call for part in answer.parts if isinstance(part, ToolCall)]
                 self._calls.update(calls)
                 self._tally.tool_calls += len(calls)
