@@ -24,6 +24,7 @@ from tailmark.messages import (
     ToolCall,
     ToolResult,
 )
+from tailmark.plans import Checkpoint
 
 
 def budgets_fault(model: Model, settings: Settings, budgets: Budgets) -> str | None:
@@ -141,6 +142,19 @@ def _is_dense(character: str) -> bool:
     """Chinese, Japanese and Korean characters cost a token each at least."""
     code = ord(character)
     return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0xAC00 <= code <= 0xD7A3
+
+
+def least_cost(part: Part) -> int:
+    """The fewest tokens that a part's texts may be said to cost (OCC-9, OCC-12)."""
+    return sum(map(_floor, _texts(part)))
+
+
+def summary_fault(checkpoint: Checkpoint, estimate: Tokens, parameters: Parameters) -> str | None:
+    """What is wrong with what a summary is said to cost; ``None`` if it is allowed (OCC-9)."""
+    floor = _floor(checkpoint.summary)
+    if parameters.tokenizer or estimate >= floor:
+        return None
+    return f"the summary of {checkpoint.id} costs {floor} or more, saw {estimate}"
 
 
 def estimate_fault(message: Message, estimate: Tokens, parameters: Parameters) -> str | None:

@@ -41,8 +41,10 @@ from tailmark.views import Change, SessionView, StoredNode
 from tailmark_reference.model.admissible import (
     budgets_fault,
     estimate_fault,
+    least_cost,
     monotone_fault,
     names_a_wish,
+    summary_fault,
 )
 from tailmark_reference.model.choices import (
     abandoned_in_tool_messages,
@@ -239,8 +241,11 @@ class Follower:
         """How much of the base message its figure does not cover is the implementation's to say, within that message (OCC-2)."""
         own = added_to(leaf, base, start, late, cost)
         others = added_to(leaf, base, start, never_late, cost)
+        fewest = others
+        if not self._declaration.parameters.tokenizer:
+            fewest = added_to(leaf, base, start, late, least_cost)
         shown = self._shown.get(leaf.id) if leaf is not None else None
-        if shown is None or shown.base != base.id or not others <= shown.added <= others + base.estimate:
+        if shown is None or shown.base != base.id or not fewest <= shown.added <= others + base.estimate:
             return own
         # Nothing of the base is late, or something is: that is no choice.
         return shown.added if (own > others) == (shown.added > others) else own
@@ -329,10 +334,13 @@ class Follower:
                     return f"session {view.session}: {fault}"
         if Field.ESTIMATE not in self._hidden:
             for node in change.nodes:
+                parameters = self._declaration.parameters
                 if isinstance(node.content, Message):
-                    fault = estimate_fault(node.content, node.estimate, self._declaration.parameters)
-                    if fault is not None:
-                        return fault
+                    fault = estimate_fault(node.content, node.estimate, parameters)
+                else:
+                    fault = summary_fault(node.content, node.estimate, parameters)
+                if fault is not None:
+                    return fault
         return None
 
     @staticmethod

@@ -83,9 +83,11 @@ def respects_undo(process: Process, session: SessionId) -> bool:
 
 
 def same_terms(brought: Plan, begun: Plan) -> bool:
-    """Whether a plan comes back on the terms that it was begun on (CMT-4, CMT-13)."""
+    """Whether a plan comes back on the state and the terms that it was begun on (CMT-4, CMT-10, CMT-13)."""
     return (
-        brought.trigger is begun.trigger
+        brought.leaf == begun.leaf
+        and brought.revision == begun.revision
+        and brought.trigger is begun.trigger
         and brought.model == begun.model
         and brought.budgets == begun.budgets
         and brought.purpose == begun.purpose

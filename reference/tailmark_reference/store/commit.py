@@ -31,6 +31,7 @@ def _is_unstable(conditions: CommitConditions, facts: CommitFacts) -> bool:
 def _is_forged(conditions: CommitConditions, facts: CommitFacts) -> bool:
     required = (
         conditions.begun_here,
+        conditions.same_state,
         conditions.same_trigger,
         conditions.same_terms,
         conditions.same_purpose,

@@ -184,19 +184,25 @@ def not_spent(facts: CommitFacts) -> bool:
 
 
 def begun_here(facts: CommitFacts) -> bool:
-    """This process began a plan of this name on this session."""
+    """This process began a plan of this name on this session. What compares with that plan is met where there is none."""
     return facts.status is not None
+
+
+def same_state(facts: CommitFacts) -> bool:
+    """The plan names the leaf and the revision that it was begun on (CMT-4, CMT-10)."""
+    plan, begun = facts.plan, facts.begun
+    return begun is None or (plan.leaf, plan.revision) == (begun.leaf, begun.revision)
 
 
 def same_trigger(facts: CommitFacts) -> bool:
     """The plan's trigger is the one that it was begun with (CMT-4)."""
-    return facts.begun is not None and facts.plan.trigger is facts.begun.trigger
+    return facts.begun is None or facts.plan.trigger is facts.begun.trigger
 
 
 def same_terms(facts: CommitFacts) -> bool:
     """Model, budgets and instructions are those that the plan was begun on (CMT-4, CMT-13)."""
     plan, begun = facts.plan, facts.begun
-    return begun is not None and (plan.model, plan.budgets, plan.instructions) == (
+    return begun is None or (plan.model, plan.budgets, plan.instructions) == (
         begun.model,
         begun.budgets,
         begun.instructions,
@@ -206,7 +212,7 @@ def same_terms(facts: CommitFacts) -> bool:
 def same_purpose(facts: CommitFacts) -> bool:
     """The plan makes room for the request that it was begun for (CMT-4)."""
     plan, begun = facts.plan, facts.begun
-    return begun is not None and (plan.purpose, plan.draft) == (begun.purpose, begun.draft)
+    return begun is None or (plan.purpose, plan.draft) == (begun.purpose, begun.draft)
 
 
 def same_occupancy(facts: CommitFacts) -> bool:
@@ -333,6 +339,7 @@ class CommitConditions:
     no_running_answer: CommitCondition = no_running_answer
     not_spent: CommitCondition = not_spent
     begun_here: CommitCondition = begun_here
+    same_state: CommitCondition = same_state
     same_trigger: CommitCondition = same_trigger
     same_terms: CommitCondition = same_terms
     same_purpose: CommitCondition = same_purpose

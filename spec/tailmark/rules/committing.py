@@ -162,7 +162,9 @@ def forged(seen: Seen, operation: CommitCompaction) -> str | None:
         return f"the trigger {brought.trigger}"
     if (brought.model, brought.budgets) != (begun.model, begun.budgets):
         return "another model or other budgets than it was begun with"
-    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision) or _as_begun(brought, begun):
+    if (begun.leaf, begun.revision) != (brought.leaf, brought.revision):
+        return "another leaf or revision than it was begun on"
+    if _as_begun(brought, begun):
         return None
     return "another place, range, request or size than was begun"
 

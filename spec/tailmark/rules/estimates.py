@@ -19,6 +19,7 @@ from tailmark.messages import (
     ToolCall,
     ToolResult,
 )
+from tailmark.plans import Checkpoint
 from tailmark.rules.scene import Scene
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated
 from tailmark.views import StoredNode
@@ -118,6 +119,13 @@ def occ_8(seen: Seen) -> Result:
 def occ_9(seen: Seen) -> Result:
     """A text costs a token for four ASCII characters and for each Chinese, Japanese or Korean one, or more; and a token for each byte, or less."""
     exercised = False
+    for node in seen.change.nodes:
+        if isinstance(node.content, Checkpoint) and not seen.declaration.parameters.tokenizer:
+            floor, estimate = least(node.content.summary), _estimate(seen.after, node)
+            if estimate < floor:
+                return Violated(
+                    f"expected {floor} tokens or more for the summary, saw {estimate}", node.content.id
+                )
     for node, message in _new_messages(seen):
         estimate = _estimate(seen.after, node)
         floor = _floor(message, (Text,))
