@@ -49,7 +49,7 @@ class Size:
 
 
 SIZES = {
-    Profile.SMOKE: Size(examples=44, steps=45),
+    Profile.SMOKE: Size(examples=54, steps=45),
     Profile.STANDARD: Size(examples=500, steps=60),
     Profile.DEEP: Size(examples=5000, steps=80),
 }

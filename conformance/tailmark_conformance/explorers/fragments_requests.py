@@ -5,8 +5,8 @@ from random import Random
 
 from attrs import evolve
 
-from tailmark.identifiers import NodeId, PartId, SessionId, Tokens
-from tailmark.messages import AnswerEnd, Message, Reasoning, Role, Text, Usage
+from tailmark.identifiers import NodeId, PartId, PlanId, SessionId, Tokens
+from tailmark.messages import AnswerEnd, Message, Reasoning, Role, Text, ToolCall, ToolResult, Usage
 from tailmark.operations import (
     Append,
     CancelCompaction,
@@ -15,18 +15,20 @@ from tailmark.operations import (
     EndAnswer,
     NextRequest,
     Operation,
+    Preview,
     Restart,
     Retry,
     Send,
     SetModel,
     SetSettings,
+    Settle,
     StartAnswer,
     Undo,
 )
 from tailmark.outcomes import Done, Sent, begun_plan
-from tailmark.plans import Plan, SummaryAnswer
+from tailmark.plans import Plan, SummaryAnswer, Trigger
 from tailmark_conformance.explorers import contents, requests, strategies
-from tailmark_conformance.explorers.forging import FORGED_FIELDS, forge
+from tailmark_conformance.explorers.forging import FORGED_FIELDS, forge, with_present_state
 from tailmark_conformance.explorers.fragments_turns import calm
 from tailmark_conformance.explorers.known import Known, chance, pick
 from tailmark_conformance.explorers.usages import reported
@@ -163,17 +165,38 @@ def conversation(known: Known, random: Random, session: SessionId) -> Iterator[O
         yield from answered(known, random, session)
 
 
+def overfull_loop(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """An answer whose loop grows up to the safe limit, and beyond it; then the user goes on."""
+    yield from calm(known, session)
+    yield from small_window(known, random, session)
+    yield Append(session=session, message=_message(known, Role.USER, 1))
+    yield StartAnswer(session=session)
+    if not isinstance(known.outcome, Done):
+        return
+    left = known.scene.budgets(session).safe - known.scene.occupancy(session).tokens
+    yield Append(session=session, message=_message(known, Role.ASSISTANT, left - random.randint(6, 9)))
+    yield NextRequest(session=session)
+    yield Append(session=session, message=_message(known, Role.ASSISTANT, 8))
+    yield NextRequest(session=session)
+    yield Send(session=session, message=requests.draft(known, random, session))
+    yield from finished(known, random, session)
+
+
 def automatic(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
     """A window filled to its threshold, and answers that end there, twice on one state."""
     yield from small_window(known, random, session)
     yield from fill(known, random, session, random.choice((80, 95, 105)))
     yield from calm(known, session)
-    for _ in range(2):
+    for likely in (0.7, 0.4):
         yield StartAnswer(session=session)
-        if chance(random, 0.7):
+        if chance(random, likely):
             yield Append(session=session, message=_answered(known, random, session, 1))
         yield EndAnswer(session=session, end=AnswerEnd.FINAL)
-        yield from finished(known, random, session)
+        plan = begun_plan(known.outcome) if known.outcome is not None else None
+        if plan is not None and chance(random, 0.3):
+            yield CommitCompaction(plan=plan, reply=contents.FAILURE)
+        else:
+            yield from finished(known, random, session)
         if chance(random, 0.3):
             yield SetSettings(
                 session=session,
@@ -203,6 +226,27 @@ def _request(known: Known, random: Random, session: SessionId) -> Operation:
             return Edit(session=session, target=opener.id, message=requests.draft(known, random, session))
         case _:
             return Send(session=session, message=requests.draft(known, random, session))
+
+
+def overtaken_request(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
+    """An answer arrives while a request's compaction is summarised, and the plan is brought with the leaf and revision of now."""
+    yield from small_window(known, random, session)
+    yield from fill(known, random, session, 95)
+    opener = known.scene.last_opener(session)
+    if opener is None:
+        return
+    room = known.scene.budgets(session).safe // 2
+    if chance(random, 0.7):
+        message = _message(known, Role.USER, room)
+        yield Edit(session=session, target=opener.id, message=message)
+    else:
+        yield Retry(session=session)
+    plan = begun_plan(known.outcome) if known.outcome is not None else None
+    if plan is None:
+        return
+    yield Append(session=session, message=_message(known, Role.ASSISTANT, 1))
+    brought = with_present_state(known, plan)
+    yield CommitCompaction(plan=brought, reply=strategies.good_reply(known, random, brought))
 
 
 def smaller_model(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
@@ -238,7 +282,10 @@ def undone_then_asked(known: Known, random: Random, session: SessionId) -> Itera
     if operation is None:
         return
     yield operation
-    yield from finished(known, random, session)
+    plan = begun_plan(known.outcome) if known.outcome is not None else None
+    if plan is None:
+        return
+    yield CommitCompaction(plan=plan, reply=strategies.good_reply(known, random, plan))
     yield Undo(session=session)
     if chance(random, 0.5):
         yield Send(session=session, message=requests.draft(known, random, session))
@@ -278,6 +325,8 @@ def long_summary(known: Known, random: Random, session: SessionId) -> Iterator[O
         session=session, model=evolve(wide, window=Tokens(used * random.choice((115, 125, 150)) // 100))
     )
     yield from finished(known, random, session)
+    # Right behind its checkpoint, by hand: it may be looked at first, because that changes nothing.
+    yield Preview(session=session, plan=PlanId(known.name("P")), trigger=Trigger.MANUAL)
     yield _request(known, random, session)
     yield from finished(known, random, session)
 
@@ -360,11 +409,21 @@ def late_results(known: Known, random: Random, session: SessionId) -> Iterator[O
     yield from small_window(known, random, session)
     yield Append(session=session, message=_message(known, Role.USER, 2))
     message = contents.assistant_message(known, random, session, calls=1, settled=False)
+    calls = [part.call for part in message.parts if isinstance(part, ToolCall)]
+    said: tuple[ToolResult, ...] = ()
+    if calls and chance(random, 0.5):
+        # A preliminary result between the call and a text: what takes its place was not sent before the text.
+        said = (contents.result(random, calls[0], preliminary=True, part="partial"),)
+        own = [part for part in message.parts if not isinstance(part, ToolResult)]
+        message = evolve(message, parts=(*own, *said, Text(id=PartId("then"), text="and so on")))
     told = reported(known, random, session)
     if told is not None:
         message = evolve(message, usage=told.usage, built_on=told.built_on)
     yield Append(session=session, message=message)
     operation = strategies.settle(known, random, session)
+    if said:
+        final = contents.result(random, said[0].call, part="partial")
+        operation = Settle(session=session, message=message.id, result=final)
     if operation is not None:
         yield operation
     yield from calm(known, session)

@@ -120,7 +120,8 @@ def inflict_damage(known: Known, random: Random, session: SessionId) -> Operatio
     if not known.nodes:
         return None
     node = random.choice(branch).id if on_branch else random.choice(known.nodes)
-    damage = random.choice(tuple(DamageKind))
+    # A cycle is what the most depends on, and a node without a parent has none.
+    damage = pick(random, {kind: 2 if kind is DamageKind.CYCLE else 1 for kind in DamageKind})
     leaf = known.scene.leaf(session)
     if damage is DamageKind.MISSING_LEAF and leaf is not None:
         node = leaf

@@ -271,7 +271,7 @@ def walk(
     model, settings = contents.sizes(random, offers)
 
     # Little more can be seen of a history once it is damaged, so that comes late.
-    sound = steps * 4 // 5 if Capability.DURABILITY in offers and chance(random, 0.12) else steps
+    sound = steps * 4 // 5 if Capability.DURABILITY in offers and chance(random, 0.2) else steps
 
     def source(known: Known) -> Iterator[Operation]:
         path = Walk(known, random, first)

@@ -17,7 +17,7 @@ class Walk:
 
     Every second walk does without a random half of all kinds of operations and fragments: what is left
     comes more often, and together in ways that all of them never would. ``first`` names the fragment to
-    begin with.
+    begin with; nothing comes between its operations.
     """
 
     def __init__(self, known: Known, random: Random, first: str | None = None) -> None:
@@ -33,16 +33,18 @@ class Walk:
         self._alone = random.choice((0.1, 0.25, 0.6))
         self._between = random.choice((0.0, 0.05, 0.2))
         self._running: Iterator[Operation] | None = self._fragment(first) if first is not None else None
+        self._is_first = first is not None
 
     def next(self) -> Operation:
         """The next operation."""
         if self._running is None and not chance(self._random, self._alone):
             self._running = self._fragment(pick(self._random, self._fragments))
-        if self._running is not None and not chance(self._random, self._between):
+        if self._running is not None and (self._is_first or not chance(self._random, self._between)):
             operation = next(self._running, None)
             if operation is not None:
                 return operation
             self._running = None
+            self._is_first = False
         return draw(self._known, self._random, self._kinds)
 
     def _fragment(self, name: str) -> Iterator[Operation]:

@@ -189,6 +189,10 @@ def _any_terms(brought: Plan, begun: Plan) -> bool:
     return True
 
 
+def _any_state(brought: Plan, begun: Plan) -> bool:
+    return pressing.same_terms(evolve(brought, leaf=begun.leaf, revision=begun.revision), begun)
+
+
 def _one_name_for_all(
     trigger: Trigger, session: SessionId, revision: Revision, taken: Callable[[PlanId], bool]
 ) -> PlanId:
@@ -357,6 +361,11 @@ REQUESTS: tuple[WrongRule, ...] = (
         "any-terms",
         "Believes budgets and purpose of the plan that comes back.",
         evolve(RULES, same_terms=_any_terms),
+    ),
+    wrong(
+        "any-state",
+        "Believes leaf and revision of the plan that comes back.",
+        evolve(RULES, same_terms=_any_state),
     ),
     wrong(
         "one-name-for-all",

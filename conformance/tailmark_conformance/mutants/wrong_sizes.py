@@ -232,8 +232,12 @@ def _ratio_below_one(tokens: int, occupancy: Occupancy, reading: MeasureReading)
     return Tokens(-(-tokens * occupancy.figure // occupancy.covered))
 
 
-def _images_by_their_bytes(part: Part) -> int:
-    return part_cost(part) + len(getattr(part, "data", ""))
+def _half_a_part(part: Part) -> int:
+    return part_cost(part) // 2
+
+
+def _summary_is_free(text: str) -> Tokens:
+    return Tokens(0)
 
 
 def _message_cost(cost: Callable[[Message, Tokens], int]) -> Callable[[Message], Tokens]:
@@ -393,6 +397,16 @@ SIZES: tuple[WrongRule, ...] = (
         evolve(RULES, occupancy=_with(is_late=_nothing_is_late)),
     ),
     wrong(
+        "only-what-stands-behind",
+        "A result put into the place of a preliminary one is not counted.",
+        evolve(RULES, occupancy=_with(is_late=_only_what_stands_behind)),
+    ),
+    wrong(
+        "late-results-by-half",
+        "Results put into the base later are counted by half.",
+        evolve(RULES, occupancy=_with(part_cost=_half_a_part)),
+    ),
+    wrong(
         "nothing-is-added",
         "What came behind the base is not counted.",
         evolve(RULES, occupancy=_with(added_to=_nothing_is_added)),
@@ -431,6 +445,11 @@ SIZES: tuple[WrongRule, ...] = (
         "by-four-whatever-the-script",
         "Four characters are a token in every script.",
         evolve(RULES, estimate=_message_cost(_by_four_whatever_the_script)),
+    ),
+    wrong(
+        "summary-is-free",
+        "The summary costs nothing.",
+        evolve(RULES, estimate_summary=_summary_is_free),
     ),
     wrong(
         "thoughts-count",
