@@ -1,8 +1,8 @@
 """The beginning of an adapter: it says what it offers, shows an empty store, and refuses whatever it is asked."""
 
-from tailmark.budgets import Model
+from tailmark.budgets import Budgets, Model, Occupancy, Settings
 from tailmark.declarations import Capability, Declaration, Field
-from tailmark.identifiers import Revision, SessionId
+from tailmark.identifiers import Revision, SessionId, Tokens
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome, RefusalCode, Refused
 from tailmark.views import Observation, SessionView
@@ -16,13 +16,14 @@ class Skeleton:
         # What is not named here is neither asked nor judged.
         capabilities=(Capability.VIEW, Capability.HISTORY),
         # What you cannot show is named here; clauses that need it are `not-declared`.
-        hidden=(Field.REVISION, Field.FRESH),
+        hidden=(Field.REVISION, Field.FRESH, Field.OCCUPANCY),
     )
 
-    def reset(self, sessions: tuple[SessionId, ...], model: Model) -> None:
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
         """Start from an empty store."""
         self._sessions = sessions
         self._model = model
+        self._settings = settings
 
     def perform(self, operation: Operation) -> Outcome:  # noqa: ARG002  # yours will look at it
         """One `match operation:` with a case for each class of `tailmark.operations` goes here."""
@@ -42,6 +43,10 @@ class Skeleton:
                     checkpoint=None,
                     projection=(),
                     model=self._model,
+                    settings=self._settings,
+                    # Without the capability `capacity` only the tail budget is a figure of yours.
+                    budgets=Budgets(tail=self._settings.tail),
+                    occupancy=Occupancy(tokens=Tokens(0), added=Tokens(0)),
                     metadata={},
                 )
                 for session in self._sessions
