@@ -26,7 +26,7 @@ from tailmark.operations import (
     Undo,
 )
 from tailmark.outcomes import Done, Sent, begun_plan
-from tailmark.plans import Plan, SummaryAnswer, Trigger
+from tailmark.plans import EditFor, Plan, SendFor, SummaryAnswer, Trigger
 from tailmark_conformance.explorers import contents, requests, strategies
 from tailmark_conformance.explorers.forging import FORGED_FIELDS, forge, with_present_state
 from tailmark_conformance.explorers.fragments_turns import calm
@@ -119,7 +119,11 @@ def finished(known: Known, random: Random, session: SessionId) -> Iterator[Opera
     plan = begun_plan(known.outcome) if known.outcome is not None else None
     if plan is None or plan.session != session:
         return
-    if chance(random, 0.12):
+    others = [other for other in known.scene.sessions() if other != session]
+    if others and isinstance(plan.purpose, SendFor | EditFor) and chance(random, 0.1):
+        # The draft's id is known by the time that its plan comes back.
+        yield Append(session=random.choice(others), message=plan.purpose.message)
+    elif chance(random, 0.12):
         operation = strategies.BUILDERS[random.choice(("append_user", "set_settings", "set_model", "send"))][
             0
         ](known, random, session)

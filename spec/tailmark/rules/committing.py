@@ -21,7 +21,16 @@ from tailmark.outcomes import (
     Stale,
     TooLarge,
 )
-from tailmark.plans import FinishReason, Plan, SummariserReply, SummaryAnswer, SummaryFailure, Trigger
+from tailmark.plans import (
+    EditFor,
+    FinishReason,
+    Plan,
+    SendFor,
+    SummariserReply,
+    SummaryAnswer,
+    SummaryFailure,
+    Trigger,
+)
 from tailmark.rules.answers import is_about_the_store, name_of
 from tailmark.rules.changes import any_change, in_both, shown_outcome
 from tailmark.rules.compactions import (
@@ -195,7 +204,14 @@ def is_as_begun(seen: Seen, operation: CommitCompaction) -> bool:
         and seen.plan(operation.plan) == known.plan
         and (operation.plan.request is None) == (operation.reply is None)
         and before_the_plan(seen, operation) is None
+        and not _is_draft_known(seen, operation.plan)
     )
+
+
+def _is_draft_known(seen: Seen, plan: Plan) -> bool:
+    """Whether something was stored under the id of the message that waits: the answer is `refused(known-id)` then."""
+    purpose = plan.purpose
+    return isinstance(purpose, SendFor | EditFor) and seen.before.node(purpose.message.id) is not None
 
 
 def longest_summary(seen: Seen) -> int | None:
