@@ -351,7 +351,7 @@ def tight_draft(known: Known, random: Random, session: SessionId) -> Iterator[Op
     if plan is None:
         return
     freed = plan.tokens_before - plan.tokens_after
-    size = random.choice((freed - 6, freed - 5, freed - 7, plan.budgets.summary - 6))
+    size = random.choice((freed - 6, freed - 5, freed - 7, freed, plan.budgets.summary - 6))
     yield CommitCompaction(plan=plan, reply=_summary(words(size)))
 
 

@@ -41,6 +41,7 @@ from tailmark.rules.compactions import (
     names_present_place,
     new_checkpoints,
 )
+from tailmark.rules.estimates import least
 from tailmark.rules.memory import KnownPlan
 from tailmark.rules.scene import Scene
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
@@ -228,6 +229,16 @@ def longest_summary(seen: Seen) -> int | None:
     texts = [part.text for part in operation.reply.parts if isinstance(part, Text)]
     parameters = seen.declaration.parameters
     return parameters.per_message + parameters.per_part + len("\n\n".join(texts).encode("utf-8", "replace"))
+
+
+def fewest_of_summary(seen: Seen) -> int | None:
+    """The least that the summary of a commit may cost (OCC-9); ``None`` where a tokenizer is declared or no summary came."""
+    operation = seen.operation
+    if not isinstance(operation, CommitCompaction) or not isinstance(operation.reply, SummaryAnswer):
+        return None
+    if seen.declaration.parameters.tokenizer:
+        return None
+    return least("\n\n".join(part.text for part in operation.reply.parts if isinstance(part, Text)))
 
 
 def told(outcome: Outcome) -> str:
