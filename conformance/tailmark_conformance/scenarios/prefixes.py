@@ -28,3 +28,11 @@ def cache_2(play: Play) -> Becomes:
     play.save(user("U1"), assistant("A1"), user("U2"), assistant("A2"))
     play.commit(play.begin(), summary("the first turn"))
     return Becomes(path="$.steps[2].change.sessions[0].projection[1].digest", value="0" * 16)
+
+
+def cache_3(play: Play) -> Becomes:
+    """The same."""
+    play.save(user("U1"), assistant("A1"), user("U2"), assistant("A2"))
+    plan = play.begin()
+    play.commit(plan, summary("the first turn"))
+    return Becomes(path="$.steps[2].change.nodes[0].content.tokens_after", value=plan.tokens_after)

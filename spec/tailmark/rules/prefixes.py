@@ -3,6 +3,7 @@
 from tailmark.declarations import Field
 from tailmark.operations import CommitCompaction
 from tailmark.outcomes import Committed, Sent
+from tailmark.plans import Checkpoint
 from tailmark.rules.changes import in_both, session_of
 from tailmark.rules.memory import request_made
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
@@ -74,4 +75,27 @@ def cache_2(seen: Seen) -> Result:
         kept == tail,
         "expected the tail behind the new summary as it was sent before, saw other items",
         seen.outcome.checkpoint,
+    )
+
+
+def cache_3(seen: Seen) -> Result:
+    """A checkpoint tells what its compaction costs a cache: the size of the request that could be served before it, and of the one behind it."""
+    operation = seen.operation
+    if not isinstance(operation, CommitCompaction) or operation.plan.purpose is not None:
+        return None
+    session = operation.plan.session
+    if not isinstance(seen.outcome, Committed) or not in_both(seen, session):
+        return None
+    written = seen.after.node(seen.outcome.checkpoint)
+    if written is None or not isinstance(written.content, Checkpoint):
+        return None
+    before = sum(item.estimate for item in seen.before.projection(session))
+    after = sum(item.estimate for item in seen.after.projection(session))
+    told = written.content.tokens_before - before, written.content.tokens_after - after
+    # Both with the overhead, or both without it: the head is served from a cache on either side.
+    return holds_if(
+        told[0] == told[1] and told[0] in (0, operation.plan.budgets.overhead),
+        f"expected the sizes {before} and {after} of the requests before and behind it, saw "
+        f"{written.content.tokens_before} and {written.content.tokens_after}",
+        written.content.id,
     )
