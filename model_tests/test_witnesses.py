@@ -32,7 +32,7 @@ def test_no_kind_of_operation_is_forgotten() -> None:
     for example in range(60):
         script = walk(subject, Random(f"1:{example}"), 60, NOTHING).script
         kinds.update(getattr(entry, "kind", "commit-compaction") for entry in script.entries)
-    assert len(kinds) == 19
+    assert len(kinds) == 22
     assert min(kinds.values()) > 10
 
 

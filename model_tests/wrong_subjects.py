@@ -11,12 +11,13 @@ from tailmark.budgets import Model, Settings
 from tailmark.declarations import Capability, Declaration, Deviation, Field
 from tailmark.identifiers import ClauseId, Revision, SessionId
 from tailmark.operations import Fork, Operation, Restart, Undo
-from tailmark.outcomes import Outcome, RefusalCode, Refused
+from tailmark.outcomes import NoopReason, Outcome, RefusalCode, Refused
 from tailmark.subjects import Subject
 from tailmark.views import Observation
 from tailmark_reference.model.places import Choice, manual_places
 from tailmark_reference.model.rules import RULES
 from tailmark_reference.model.subject import ModelSubject
+from tailmark_reference.model.tree import TreeNode
 
 NO_CALLABLE = "a text"
 
@@ -213,6 +214,15 @@ class _ViewAlone(ModelSubject):
         return super().perform(operation)
 
 
+def _nothing_is_too_long(
+    leaf: TreeNode | None,
+    checkpoint: TreeNode | None,
+    *,
+    summary_too_long: bool,  # noqa: ARG001  # the type of the rule
+) -> NoopReason | None:
+    return RULES.nothing_to_do(leaf, checkpoint, summary_too_long=False)
+
+
 def view_alone() -> ModelSubject:
-    """Offers the view alone, and says so: it cannot fork."""
-    return _ViewAlone()
+    """Offers the view alone, and says so: it cannot fork, and no size tells it to refresh a summary."""
+    return _ViewAlone(evolve(RULES, nothing_to_do=_nothing_is_too_long))

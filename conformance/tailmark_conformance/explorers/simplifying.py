@@ -74,7 +74,7 @@ def with_messages(script: Script, table: Mapping[Message, Message]) -> Script:
 
 def _with_messages(entry: Entry, table: Mapping[Message, Message]) -> Entry:
     match entry:
-        case Append() | Edit():
+        case Append() | Edit() | Send():
             return evolve(entry, message=table.get(entry.message, entry.message))
         case Save():
             return evolve(
@@ -126,7 +126,7 @@ def _shorter(text: str) -> Iterator[str]:
 
 def _simpler_entries(entry: Entry) -> Iterator[Entry]:
     match entry:
-        case Append() | Abandon() | StartAnswer() | Retry() | Edit() | Undo() if entry.follows is not None:
+        case Append() | Send() | Abandon() | StartAnswer() | Retry() | Edit() | Undo() if entry.follows is not None:
             yield evolve(entry, follows=None)
         case BeginCompaction() | Preview() if entry.instructions is not None:
             yield evolve(entry, instructions=None)

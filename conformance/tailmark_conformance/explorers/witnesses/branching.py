@@ -13,6 +13,7 @@ from tailmark.outcomes import (
     Done,
     RefusalCode,
     Refused,
+    Sent,
 )
 from tailmark.plans import Checkpoint
 from tailmark.rules.scene import Mark, latest_checkpoint
@@ -20,7 +21,7 @@ from tailmark_conformance.explorers.witnesses.moments import Moment, written
 
 
 def _left_checkpoints(moment: Moment, session: SessionId) -> int:
-    if not isinstance(moment.outcome, Done):
+    if not isinstance(moment.outcome, Sent):
         return 0
     kept = {mark.id for mark in moment.after.path(moment.after.leaf(session))}
     return sum(
@@ -38,18 +39,18 @@ def keeps_checkpoint(moment: Moment) -> bool:
     assert isinstance(moment.operation, Retry | Edit)
     session = moment.operation.session
     moved = moment.before.leaf(session) != moment.after.leaf(session)
-    return isinstance(moment.outcome, Done) and moved and moment.after.checkpoint(session) is not None
+    return isinstance(moment.outcome, Sent) and moved and moment.after.checkpoint(session) is not None
 
 
 def leaves_steering(moment: Moment) -> bool:
-    return isinstance(moment.outcome, Done) and bool(moment.outcome.left)
+    return isinstance(moment.outcome, Sent) and bool(moment.outcome.left)
 
 
 def unanswered_retry(moment: Moment) -> bool:
     """A retry of a question that has no answer."""
     assert isinstance(moment.operation, Retry)
     session = moment.operation.session
-    return isinstance(moment.outcome, Done) and moment.before.leaf(session) == moment.after.leaf(session)
+    return isinstance(moment.outcome, Sent) and moment.before.leaf(session) == moment.after.leaf(session)
 
 
 def answered_anew(moment: Moment) -> bool:
