@@ -126,7 +126,9 @@ def _shorter(text: str) -> Iterator[str]:
 
 def _simpler_entries(entry: Entry) -> Iterator[Entry]:
     match entry:
-        case Append() | Send() | Abandon() | StartAnswer() | Retry() | Edit() | Undo() if entry.follows is not None:
+        case Append() | Send() | Abandon() | StartAnswer() | Retry() | Edit() | Undo() if (
+            entry.follows is not None
+        ):
             yield evolve(entry, follows=None)
         case BeginCompaction() | Preview() if entry.instructions is not None:
             yield evolve(entry, instructions=None)
