@@ -71,14 +71,16 @@ def _own_plan_id(
 
 
 def _narrow(model: Model, settings: Settings) -> Budgets:
-    """Half of the reference's tail and summary, and another margin."""
+    """Half of the reference's tail and summary, and another margin, where there is room for one."""
     own = budgets(model, settings)
+    if own.margin == 0:
+        return own
     tail = own.tail if settings.tail is not None or own.tail is None else Tokens(max(1, own.tail // 2))
     return evolve(
         own,
         tail=tail,
         summary=Tokens(max(1, own.summary // 2)),
-        margin=Tokens(own.margin and own.margin - (own.margin > 1)),
+        margin=Tokens(own.margin - (own.margin > 1)),
     )
 
 

@@ -7,6 +7,7 @@ outcome and views. It knows no predicate: the two oracles share the vocabulary a
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from attrs import evolve, frozen
 
@@ -48,11 +49,13 @@ from tailmark_reference.model.admissible import (
 )
 from tailmark_reference.model.choices import (
     abandoned_in_tool_messages,
+    cost_of,
     differs,
     draft_costs,
     locked_out,
     named,
     never_late,
+    summary_costs,
     with_plan,
 )
 from tailmark_reference.model.observe import Observer
@@ -217,6 +220,9 @@ class Follower:
                 if begun is not None and begun != brought:
                     yield step(before, operation, evolve(rules, same_plan=differs))
                 yield step(before, operation, rules)
+                # No checkpoint shows what its summary would have cost.
+                for size in summary_costs(operation, outcome, self._declaration.parameters):
+                    yield step(before, operation, evolve(rules, estimate_summary=partial(cost_of, size)))
 
     def _estimate(self, message: Message) -> Tokens:
         stored = self._nodes.get(message.id)
@@ -254,9 +260,11 @@ class Follower:
         session = before.sessions.get(operation.session)
         if session is None:
             return ()
-        return tuple(shown for node in walk(session.leaf) if (shown := self._shown.get(node.id)) is not None)[
-            :2
-        ]
+        shown = [one for node in walk(session.leaf) if (one := self._shown.get(node.id)) is not None][:2]
+        edited = before.nodes.get(operation.target) if isinstance(operation, Edit) else None
+        base = edited.parent if edited is not None else None
+        at_base = self._shown.get(base.id) if base is not None else None
+        return (*shown, at_base) if at_base is not None else tuple(shown)
 
     # Comparing --------------------------------------------------------------------------------------
 

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from attrs import evolve
 
 from tailmark.budgets import Occupancy
-from tailmark.identifiers import NodeId, PlanId, Revision, SessionId, Tokens
-from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, ToolResult
+from tailmark.declarations import Parameters
+from tailmark.identifiers import NodeId, PartId, PlanId, Revision, SessionId, Tokens
+from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, Text, ToolResult
 from tailmark.operations import Abandon, CommitCompaction, EndAnswer, Operation, Preview
-from tailmark.outcomes import Done, Outcome, Planned, Skipped, TooLarge
-from tailmark.plans import Plan, Trigger
+from tailmark.outcomes import Done, Failed, FailureReason, Outcome, Planned, Sent, Skipped, TooLarge
+from tailmark.plans import Plan, SummaryAnswer, Trigger
 from tailmark.traces import Step
+from tailmark_reference.model.admissible import least_cost
 from tailmark_reference.model.places import Choice, manual_places, pressed_places
 from tailmark_reference.model.rules import Rules
 from tailmark_reference.model.step import Next, without_answer
@@ -73,6 +75,36 @@ def draft_costs(own: Tokens, outcome: Outcome, shown: tuple[Occupancy, ...]) -> 
             return (own, _MORE_THAN_FITS)
         case _:
             return (own,)
+
+
+def summary_costs(
+    operation: CommitCompaction, outcome: Outcome, parameters: Parameters
+) -> tuple[Tokens, ...]:
+    """What a summary that was said to be too long may cost in the implementation's own estimate (OCC-9).
+
+    One size for each side of what is asked: the most that it can cost, and what is just smaller or just not.
+    """
+    attempt = outcome.attempt if isinstance(outcome, Sent | TooLarge) else outcome
+    reply = operation.reply
+    if (
+        not isinstance(attempt, Failed)
+        or attempt.reason not in _SIZES
+        or not isinstance(reply, SummaryAnswer)
+    ):
+        return ()
+    text = "\n\n".join(part.text for part in reply.parts if isinstance(part, Text))
+    least = 0 if parameters.tokenizer else least_cost(Text(id=PartId("text"), text=text))
+    most = parameters.per_message + parameters.per_part + len(text.encode("utf-8", "surrogatepass"))
+    freed = operation.plan.tokens_before - operation.plan.tokens_after
+    return tuple(Tokens(size) for size in (most, freed, freed - 1) if least <= size <= most)
+
+
+_SIZES = (FailureReason.ABOVE_BUDGET, FailureReason.NOT_SMALLER, FailureReason.STILL_TOO_LARGE)
+
+
+def cost_of(size: Tokens, summary: str) -> Tokens:  # noqa: ARG001  # the type of the rule
+    """The rule by which a summary costs ``size``."""
+    return size
 
 
 _MORE_THAN_FITS = Tokens(1_000_000_000)
