@@ -10,7 +10,7 @@ from tailmark.judge import StepVerdict
 from tailmark.traces import Trace
 from tailmark_conformance.mutants.reported.hunting import mutant_of, played
 from tailmark_conformance.mutants.reported.page import page
-from tailmark_conformance.mutants.reported.report import Report
+from tailmark_conformance.mutants.reported.report import Report, Unexpressed
 from tailmark_conformance.mutants.reported.reports import REPORTS, UNEXPRESSED
 from tailmark_reference.model.admits import Follower
 from tailmark_reference.model.subject import ModelSubject
@@ -40,7 +40,7 @@ def test_a_reported_fault_is_caught_and_the_reference_is_free_of_it(report: Repo
 
 def test_each_report_is_there_once() -> None:
     """No id and no thread stands twice."""
-    every = [*REPORTS, *UNEXPRESSED]
+    every: list[Report | Unexpressed] = [*REPORTS, *UNEXPRESSED]
     assert len({report.id for report in every}) == len(every)
     assert len({report.link for report in every}) == len(every)
 

@@ -86,7 +86,11 @@ _LARGE_TAIL = Faulty(
 
 
 def _b013(play: Play) -> None:
-    finish(play, full(play, 2, 256), summary("hello"))
+    finish(play, full(play, 36, 220), summary("the first turn"))
+    play.append(user("U3"))
+    play.start_answer()
+    play.append(assistant("A3"))
+    finish(play, play.end_answer(), summary("two turns"))
 
 
 def _b015(play: Play) -> None:
