@@ -3,9 +3,18 @@
 from tailmark.outcomes import Failed, FailureReason
 from tailmark.plans import Plan, Trigger
 from tailmark.rules.changes import shown_outcome
-from tailmark.rules.committing import attempt_of, commits, is_as_begun, left_nothing, longest_summary
+from tailmark.rules.committing import (
+    attempt_of,
+    commits,
+    fewest_of_summary,
+    is_as_begun,
+    left_nothing,
+    longest_summary,
+)
 from tailmark.rules.compactions import new_checkpoints, ratio_of, scaled
 from tailmark.rules.verdicts import Result, Seen, Violated, holds_if
+
+_ASKED_LATER = (Failed(reason=FailureReason.NOT_SMALLER), Failed(reason=FailureReason.STILL_TOO_LARGE))
 
 
 def sum_6(seen: Seen) -> Result:
@@ -25,7 +34,13 @@ def sum_6(seen: Seen) -> Result:
         return left_nothing(seen)
     written = new_checkpoints(seen)
     if not written:
-        return None
+        fewest = fewest_of_summary(seen)
+        if fewest is None or attempt_of(shown_outcome(seen)) not in _ASKED_LATER:
+            return None
+        return holds_if(
+            _is_allowed(seen, plan, fewest),
+            f"expected failed(above-budget), which is asked first, because the summary costs {fewest} or more",
+        )
     size = seen.after.estimate(written[0].id)
     return holds_if(
         _is_allowed(seen, plan, size),
