@@ -9,6 +9,7 @@ from tailmark_conformance.mutants.reported.forks import FORKS
 from tailmark_conformance.mutants.reported.measures import MEASURES, MEASURES_NOT
 from tailmark_conformance.mutants.reported.repeated import REPEATED
 from tailmark_conformance.mutants.reported.report import Report, Unexpressed
+from tailmark_conformance.mutants.reported.requests import REQUESTS
 from tailmark_conformance.mutants.reported.rewinds import REWINDS
 from tailmark_conformance.mutants.reported.unstable import UNSTABLE
 
@@ -22,6 +23,7 @@ REPORTS: tuple[Report, ...] = (
     *CONCURRENT,
     *FAILURES,
     *MEASURES,
+    *REQUESTS,
     *DAMAGED,
 )
 """The reported faults that operations express."""
