@@ -205,7 +205,7 @@ CONCURRENT: tuple[Report, ...] = (
         id="B111",
         link="code-yeongyu/senpi!853",
         fault="Hidden notices make every prepared summary stale.",
-        clauses=("TREE-9", "CMT-13"),
+        clauses=("TREE-9",),
         script=_b109,
         mutant=_NOTICES_COUNT,
     ),

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from attrs import evolve, frozen
-from typing_extensions import override
 
 from tailmark.budgets import Model, Settings
 from tailmark.identifiers import SessionId
@@ -61,15 +60,13 @@ class FaultySubject(ModelSubject):
         self._moment: Moment | None = None
         super().__init__(fault.rules, implementation=fault.id)
 
-    @override
-    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:
+    def reset(self, sessions: tuple[SessionId, ...], model: Model, settings: Settings) -> None:  # type: ignore[explicit-override]  # Python 3.11 has no override
         """As the model."""
         self._heard = ()
         self._moment = None
         super().reset(sessions, model, settings)
 
-    @override
-    def perform(self, operation: Operation) -> Outcome:
+    def perform(self, operation: Operation) -> Outcome:  # type: ignore[explicit-override]  # as above
         """As the model, but for the fault."""
         fault = self._fault
         before = self._world
@@ -88,13 +85,11 @@ class FaultySubject(ModelSubject):
             self._world = left
         return fault.says(moment) or outcome
 
-    @override
-    def observe(self) -> Observation:
+    def observe(self) -> Observation:  # type: ignore[explicit-override]  # as above
         """What this process shows."""
         return self._shown(super().observe())
 
-    @override
-    def observe_fresh(self) -> Observation:
+    def observe_fresh(self) -> Observation:  # type: ignore[explicit-override]  # as above
         """What another process shows."""
         seen = super().observe_fresh()
         return seen if self._fault.fresh_is_right else self._shown(seen)

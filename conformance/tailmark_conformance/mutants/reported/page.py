@@ -9,7 +9,7 @@ _INTRODUCTION = """# Faults that people reported
 
 Each row is a fault of compaction that somebody reported in public, told in our words and reduced to a short sequence of operations. None was
 replayed on the implementation in question, and some are mended since. `model_tests/test_field_reports.py` plays each sequence on the
-model, on the store and on the mutant: the first two violate nothing, the mutant violates one of the clauses. This page is written by
+model, on the store and on the mutant: the first two violate nothing, the mutant violates each of the clauses. This page is written by
 `conformance/benchmarks/field_reports.py`.
 """
 

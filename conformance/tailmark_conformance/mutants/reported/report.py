@@ -22,7 +22,7 @@ class Report:
     """A reported fault that operations can express.
 
     ``link`` names the public thread, ``fault`` says in our words what goes wrong there. ``script`` plays the sequence. On the
-    ``mutant`` it violates one of ``clauses`` at least; on a right implementation each of them holds.
+    ``mutant`` it violates each of ``clauses``; on a right implementation each of them holds.
     """
 
     id: str

@@ -13,6 +13,7 @@ from tailmark_conformance.scenarios.automatic import WINDOW
 from tailmark_conformance.scenarios.playing import Play
 from tailmark_conformance.scenarios.requests import trg_15
 from tailmark_conformance.scenarios.words import assistant, failure, summary, user, words
+from tailmark_reference.model.capacity import budgets
 
 
 def _b135(play: Play) -> None:
@@ -45,12 +46,14 @@ def _b155(play: Play) -> None:
 def _aborts(moment: Moment) -> Outcome | None:
     if not (isinstance(moment.operation, Send) and isinstance(moment.outcome, Sent)):
         return None
+    session = moment.after.sessions[moment.operation.session]
+    *before, draft = moment.outcome.request.items
     return TooLarge(
         part=LargePart.REQUEST,
-        projection=Tokens(214),
-        draft=Tokens(80),
-        overhead=Tokens(0),
-        limit=Tokens(300),
+        projection=Tokens(sum(item.estimate for item in before)),
+        draft=draft.estimate,
+        overhead=session.settings.overhead,
+        limit=budgets(session.model, session.settings).safe,
     )
 
 

@@ -143,7 +143,7 @@ REWINDS: tuple[Report, ...] = (
         id="B075",
         link="openai/codex#32851",
         fault="What was rolled back is in the context again after a resume.",
-        clauses=("RETRY-1", "RETRY-2"),
+        clauses=("RETRY-1",),
         script=_b075,
         mutant=rule("retry-behind-the-answer"),
     ),
