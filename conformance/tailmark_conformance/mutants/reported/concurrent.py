@@ -96,6 +96,20 @@ _NOTICES_COUNT = Faulty(
 )
 
 
+def _revision_is_behind(moment: Moment) -> World | None:
+    if not committed(moment):
+        return None
+    session = moment.after.sessions[_S]
+    return moment.after.with_session(session.at(session.leaf, moment.before.sessions[_S].revision))
+
+
+_SECOND_WRITE_MISSING = Faulty(
+    id="second-write-is-missing",
+    sentence="A commit stores its checkpoint, and the revision of before stays.",
+    leaves=_revision_is_behind,
+)
+
+
 def _b115(play: Play) -> None:
     begun(play)
     play.restart()
@@ -215,7 +229,7 @@ CONCURRENT: tuple[Report, ...] = (
         fault="Checkpoint and accounting are written one after the other, and the second write is missing.",
         clauses=("CMT-5", "CMT-6"),
         script=_b107,
-        mutant=rule("revision-stands-still"),
+        mutant=_SECOND_WRITE_MISSING,
     ),
     Report(
         id="B115",

@@ -5,19 +5,18 @@ from collections.abc import Callable
 from attrs import evolve
 
 from tailmark.damage import DamageKind
-from tailmark.identifiers import SessionId
+from tailmark.identifiers import NodeId, SessionId
 from tailmark.messages import Role
 from tailmark.operations import Append, InflictDamage, Load
 from tailmark.outcomes import Done, Outcome
 from tailmark.projections import Marking, ProjectionItem
 from tailmark.views import Observation, SessionView
-from tailmark_conformance.mutants.reported.durable import FORGETS_AT_RESTART
-from tailmark_conformance.mutants.reported.faults import tail_lost
+from tailmark_conformance.mutants.reported.faults import tail_lost, with_nodes
 from tailmark_conformance.mutants.reported.faulty import Faulty, Moment
 from tailmark_conformance.mutants.reported.report import Mutant, Report
 from tailmark_conformance.mutants.reported.sequences import checkpoint, compact, turns
 from tailmark_conformance.scenarios.playing import Play
-from tailmark_conformance.scenarios.words import user
+from tailmark_conformance.scenarios.words import assistant, tool, user
 
 
 def _damaged(kind: DamageKind, node: str) -> Callable[[Play], object]:
@@ -66,11 +65,37 @@ def _resumed(play: Play) -> None:
     play.append(user("U4"))
 
 
+def _never_saved(seen: Observation, moment: Moment) -> Observation | None:
+    if not moment.restarted:
+        return None
+    return with_nodes(
+        seen, lambda node: evolve(node, parent=NodeId("nowhere")) if node.content.id == "U4" else node
+    )
+
+
 def _sent(play: Play) -> None:
     checkpoint(play)
     turns(play, 1, first=4)
     compact(play, "P2", "everything so far")
     play.send(user("U5"))
+
+
+def _many_results(play: Play) -> None:
+    play.send(user("U1"))
+    play.start_answer()
+    for number in range(1, 4):
+        play.append(assistant(f"A{number}", calls=(f"c{number}",)))
+        play.append(tool(f"T{number}", f"c{number}"))
+        play.next_request()
+
+
+def _kept_results(play: Play) -> None:
+    play.turn(1)
+    play.append(user("U2"))
+    play.append(assistant("A2", calls=("c1",)))
+    play.append(tool("T1", "c1"))
+    play.append(assistant("A3"))
+    compact(play)
 
 
 def _tail_again(view: SessionView, moment: Moment) -> SessionView | None:
@@ -95,11 +120,23 @@ def _continue(view: SessionView, moment: Moment) -> SessionView | None:
     return evolve(view, projection=(*view.projection, made_up))
 
 
+def _results_cut(view: SessionView, mark: str) -> SessionView:
+    """The projection with each result shortened; ``mark`` tells one way from another."""
+    return evolve(
+        view,
+        projection=tuple(
+            evolve(item, digest=f"{item.digest}-{mark}") if item.role is Role.TOOL else item
+            for item in view.projection
+        ),
+    )
+
+
 def _aged(view: SessionView, moment: Moment) -> SessionView | None:
-    if view.checkpoint is None:
-        return None
-    aged = tuple(evolve(item, digest=f"{item.digest}{len(moment.heard)}") for item in view.projection)
-    return evolve(view, projection=aged)
+    return _results_cut(view, str(len(moment.heard)))
+
+
+def _pruned(view: SessionView, moment: Moment) -> SessionView | None:  # noqa: ARG001  # the type of the field
+    return _results_cut(view, "pruned") if view.checkpoint is not None else None
 
 
 def _report(
@@ -127,8 +164,16 @@ _NO_TAIL = Faulty(id="no-tail", sentence="Sends nothing that stood before the ch
 _MARKER = Faulty(
     id="continuation-marker", sentence="Puts a message of its own behind a compaction.", shows=_continue
 )
-_AGED = Faulty(
-    id="messages-age", sentence="Sends the same messages differently with every request.", shows=_aged
+_AGED = Faulty(id="results-age", sentence="Sends the same results shorter with every request.", shows=_aged)
+_PRUNED = Faulty(
+    id="prunes-what-it-keeps",
+    sentence="A compaction also shortens the results that it keeps.",
+    shows=_pruned,
+)
+_PARENT_NEVER_SAVED = Faulty(
+    id="follows-what-was-never-saved",
+    sentence="The first message of a resumed session follows a node that is not stored.",
+    observes=_never_saved,
 )
 
 DAMAGED: tuple[Report, ...] = (
@@ -168,9 +213,9 @@ DAMAGED: tuple[Report, ...] = (
         "B225",
         "anthropics/claude-code#61188",
         "The first message of a resumed session follows a node that was never saved.",
-        "CMT-12",
+        "TREE-1",
         _resumed,
-        FORGETS_AT_RESTART,
+        _PARENT_NEVER_SAVED,
     ),
     _report(
         "B227",
@@ -219,8 +264,8 @@ DAMAGED: tuple[Report, ...] = (
         "B253",
         "macanderson/stella#3690",
         "Old results are shortened a little more with every request.",
-        "PROJ-4",
-        _sent,
+        "CACHE-1",
+        _many_results,
         _AGED,
     ),
     _report(
@@ -228,7 +273,7 @@ DAMAGED: tuple[Report, ...] = (
         "Yeachan-Heo/gajae-code#2334",
         "Pruning and compaction change the prefix twice.",
         "CACHE-2",
-        _sent,
-        _AGED,
+        _kept_results,
+        _PRUNED,
     ),
 )

@@ -73,7 +73,7 @@ def _forgets_checkpoint(moment: Moment) -> World | None:
     return moment.after.with_session(session.at(session.leaf.parent, session.revision))
 
 
-FORGETS_AT_RESTART = Faulty(
+_FORGETS_AT_RESTART = Faulty(
     id="checkpoint-is-not-stored",
     sentence="A checkpoint that is the leaf is not there any more after a restart.",
     leaves=_forgets_checkpoint,
@@ -185,7 +185,7 @@ DURABLE: tuple[Report, ...] = (
         fault="The store drops the compaction, so that everything is compacted again.",
         clauses=("CMT-12",),
         script=_reopened,
-        mutant=FORGETS_AT_RESTART,
+        mutant=_FORGETS_AT_RESTART,
     ),
     Report(
         id="B061",

@@ -30,18 +30,20 @@ def meddled(moment: Moment, *operations: Operation) -> World:
 
 
 def copied(moment: Moment, session: SessionId) -> World:
-    """The state behind a copy of every kept message of that session, appended behind its leaf."""
+    """The state behind a copy of every message that the checkpoint at that session's leaf keeps, appended behind it."""
     leaf = moment.after.sessions[session].leaf
+    first_kept = leaf.checkpoint.first_kept if leaf is not None and leaf.checkpoint is not None else None
     messages: list[Message] = []
-    while (leaf is not None and leaf.checkpoint is None) or (leaf is not None and not messages):
-        if leaf.message is not None:
-            messages.append(leaf.message)
-        leaf = leaf.parent
+    node = leaf if first_kept is not None else None
+    while node is not None:
+        if node.message is not None:
+            messages.append(node.message)
+        node = node.parent if node.id != first_kept else None
     return meddled(
         moment,
         *(
             Append(session=session, message=evolve(message, id=NodeId(f"{message.id}-copy")))
-            for message in reversed(messages[:2])
+            for message in reversed(messages)
         ),
     )
 

@@ -13,10 +13,11 @@ from tailmark.views import SessionView
 from tailmark_conformance.mutants.reported.faults import committed, meddled
 from tailmark_conformance.mutants.reported.faulty import Faulty, Moment
 from tailmark_conformance.mutants.reported.report import Mutant, Report, Unexpressed, rule
-from tailmark_conformance.mutants.reported.sequences import begun, compact, turns, usage
+from tailmark_conformance.mutants.reported.sequences import begun, compact, full, turns, usage
 from tailmark_conformance.scenarios.automatic import WINDOW
 from tailmark_conformance.scenarios.playing import Play, model
 from tailmark_conformance.scenarios.words import assistant, summary, tool, user, words
+from tailmark_reference.model.rules import RULES
 from tailmark_reference.model.world import World
 
 
@@ -126,6 +127,11 @@ _SWITCHED = Faulty(
     id="stays-on-the-summariser",
     sentence="Leaves the session on the model that summarised.",
     leaves=_other_model,
+)
+_SKIPS = Faulty(
+    id="waits-for-a-full-window",
+    sentence="Begins no automatic compaction before the whole window is taken.",
+    rules=evolve(RULES, automatic_limit=lambda budgets, tokens, *, undone: tokens >= budgets.window),  # noqa: ARG005  # the type of the rule
 )
 _METER = Faulty(
     id="meter-shows-the-summarising-request",
@@ -258,9 +264,9 @@ MEASURES: tuple[Report, ...] = (
         "B187",
         "cline/cline#13333",
         "A compaction is left out with next to no room left.",
-        "CAP-6",
-        _models,
-        "threshold-above-the-limit",
+        "TRG-5A",
+        full,
+        _SKIPS,
     ),
     _report(
         "B189",

@@ -13,18 +13,23 @@ from tailmark_conformance.mutants.reported.requests import REQUESTS
 from tailmark_conformance.mutants.reported.rewinds import REWINDS
 from tailmark_conformance.mutants.reported.unstable import UNSTABLE
 
-REPORTS: tuple[Report, ...] = (
-    *BOUNDARIES,
-    *UNSTABLE,
-    *REPEATED,
-    *DURABLE,
-    *REWINDS,
-    *FORKS,
-    *CONCURRENT,
-    *FAILURES,
-    *MEASURES,
-    *REQUESTS,
-    *DAMAGED,
+REPORTS: tuple[Report, ...] = tuple(
+    sorted(
+        (
+            *BOUNDARIES,
+            *UNSTABLE,
+            *REPEATED,
+            *DURABLE,
+            *REWINDS,
+            *FORKS,
+            *CONCURRENT,
+            *FAILURES,
+            *MEASURES,
+            *REQUESTS,
+            *DAMAGED,
+        ),
+        key=lambda report: report.id,
+    )
 )
 """The reported faults that operations express."""
 

@@ -2,11 +2,12 @@
 
 from attrs import evolve
 
-from tailmark.operations import BeginCompaction, Fork, Retry
+from tailmark.identifiers import NodeId, SessionId
+from tailmark.operations import BeginCompaction, Fork, Restart, Retry
 from tailmark.outcomes import Noop, NoopReason, Outcome, RefusalCode, Refused
 from tailmark.plans import Checkpoint
 from tailmark.views import Observation
-from tailmark_conformance.mutants.reported.faults import meddled, with_nodes
+from tailmark_conformance.mutants.reported.faults import meddled, request_with, with_nodes
 from tailmark_conformance.mutants.reported.faulty import Faulty, Moment
 from tailmark_conformance.mutants.reported.report import Report, rule
 from tailmark_conformance.mutants.reported.sequences import checkpoint, compact, turns, usage
@@ -16,9 +17,26 @@ from tailmark_reference.model.world import PlanState, World
 
 
 def _b075(play: Play) -> None:
-    checkpoint(play)
+    turns(play, 2)
+    compact(play)
+    play.append(assistant("A3"))
     play.retry()
     play.restart()
+
+
+def _newest_is_the_leaf(moment: Moment) -> World | None:
+    if not isinstance(moment.operation, Restart):
+        return None
+    session = moment.after.sessions[SessionId("S")]
+    *_, newest = moment.after.in_order()
+    return moment.after.with_session(session.at(newest, session.revision))
+
+
+_LAST_LINE = Faulty(
+    id="newest-node-is-the-leaf",
+    sentence="Resumes at the node that was stored last, although the session had gone back.",
+    leaves=_newest_is_the_leaf,
+)
 
 
 def _b077(play: Play) -> None:
@@ -26,6 +44,23 @@ def _b077(play: Play) -> None:
     play.retry()
     play.append(assistant("A3b"))
     compact(play)
+
+
+def _with_the_reverted(moment: Moment) -> Outcome | None:
+    branch: set[NodeId] = set()
+    node = moment.before.sessions[SessionId("S")].leaf
+    while node is not None:
+        branch.add(node.id)
+        node = node.parent
+    reverted = tuple(node.id for node in moment.before.in_order() if node.id not in branch)
+    return request_with(lambda request: evolve(request, messages=(*request.messages, *reverted)))(moment)
+
+
+_READS_REVERTED = Faulty(
+    id="reverted-messages-are-summarised",
+    sentence="Gives the summariser messages that a revert took off the branch.",
+    says=_with_the_reverted,
+)
 
 
 def _b079(play: Play) -> None:
@@ -143,17 +178,17 @@ REWINDS: tuple[Report, ...] = (
         id="B075",
         link="openai/codex#32851",
         fault="What was rolled back is in the context again after a resume.",
-        clauses=("RETRY-1",),
+        clauses=("PROJ-7",),
         script=_b075,
-        mutant=rule("retry-behind-the-answer"),
+        mutant=_LAST_LINE,
     ),
     Report(
         id="B077",
         link="anomalyco/opencode#6186",
         fault="A compaction right behind a revert works on the reverted messages.",
-        clauses=("RETRY-1",),
+        clauses=("CHK-2",),
         script=_b077,
-        mutant=rule("retry-behind-the-answer"),
+        mutant=_READS_REVERTED,
     ),
     Report(
         id="B079",
