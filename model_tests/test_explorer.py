@@ -14,6 +14,7 @@ from tailmark.subjects import Subject
 from tailmark.traces import Step
 from tailmark_conformance.examination import CheckReport, examine, selection_of
 from tailmark_conformance.explorers import runs
+from tailmark_conformance.explorers.fragments import FRAGMENTS
 from tailmark_conformance.explorers.generated import Effort, Exploration, Found, explore
 from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES, Selection
 from tailmark_conformance.subjects.targets import REFERENCE, REFERENCE_MODEL, Target, TargetError
@@ -172,6 +173,32 @@ class TestRepetition:
         alone = _explored("counts_twice_and_forgets", tmp_path)
         both = _explored("counts_twice_and_forgets", tmp_path, evolve(EFFORT, workers=2))
         assert _plain(alone) == _plain(both)
+
+
+class TestRounds:
+    """Where the runs asked for leave a clause unreached, further rounds follow."""
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_a_few_runs_reach_every_clause_with_any_seed(self, tmp_path: Path, seed: int) -> None:
+        """What begins with one run goes on until each clause was exercised, and shows what that many runs show."""
+        few = evolve(EFFORT, seed=seed, examples=1, steps=45, workers=2)
+        explored = _explored("right", tmp_path, evolve(few, rounds=20))
+        assert set(explored.holds) >= set(PREDICATES)
+        assert explored.effort == evolve(few, examples=explored.effort.examples)
+        assert explored.effort.examples % len(FRAGMENTS) == 1
+        assert _plain(explored) == _plain(_explored("right", tmp_path, explored.effort))
+
+    def test_no_more_rounds_than_allowed(self, tmp_path: Path) -> None:
+        """A subject that refuses everything leaves most clauses unreached, whatever is tried."""
+        explored = _explored("answers_nothing", tmp_path, evolve(EFFORT, examples=1, steps=2, rounds=2))
+        assert explored.effort.examples == 1 + 2 * len(FRAGMENTS)
+
+    def test_what_was_reached_needs_no_round(self, tmp_path: Path) -> None:
+        """Only the clauses that are judged count, and a broken one was reached."""
+        selection = Selection(clauses=(ClauseId("CMT-6"),), model=False)
+        for name in ("right", "counts_twice"):
+            explored = explore(_target(name, tmp_path), selection, evolve(EFFORT, examples=5, rounds=2))
+            assert explored.effort.examples == 5
 
 
 def _plain(exploration: Exploration) -> object:

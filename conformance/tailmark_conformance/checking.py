@@ -55,6 +55,9 @@ SIZES = {
 }
 """The profiles on the SQLite reference and two cores: smoke takes seconds, standard a minute, deep many."""
 
+_ROUNDS = 8
+"""Further rounds at most, where a profile's runs leave a clause unreached: with most seeds smoke needs one or two."""
+
 
 def clause_named(name: str) -> ClauseId:
     """The clause of that name, in any case. Raises `UsageError`, which offers the nearest names."""
@@ -136,6 +139,8 @@ def prepare(
             examples=examples if examples is not None else size.examples,
             steps=size.steps,
             workers=workers if workers is not None else processes(),
+            # A number that was asked for is kept to.
+            rounds=_ROUNDS if examples is None else 0,
         ),
     )
 
@@ -185,6 +190,12 @@ class _Listener:
         """Move on."""
         if self._progress is not None:
             self._progress.advance(self._progress.task_ids[0], runs)
+
+    def goes_on(self, runs: int) -> None:
+        """The end is further away."""
+        if self._progress is not None:
+            (task,) = self._progress.tasks
+            self._progress.update(task.id, total=(task.total or 0) + runs)
 
     def found(self, found: Found) -> None:
         """The first fault is told as it is; shrinking takes its time."""

@@ -107,7 +107,8 @@ def check(
     seed
         The same seed on the same code makes the same check.
     examples
-        How many histories, instead of the profile's number.
+        How many histories, instead of the profile's number. The profile goes on for a while where a clause was never
+        reached; this number is kept to.
     clause
         Judge by this clause alone; give it again for more. ``MODEL`` is the second oracle.
     profile

@@ -1,7 +1,8 @@
 """Looks for broken clauses with generated runs, on as many processes as the machine has, and shrinks what it finds.
 
 Each run has its own seed, made of the exploration's seed and the run's number. Results are put together by
-the runs' numbers, so they do not depend on how many processes there were.
+the runs' numbers, so they do not depend on how many processes there were. Where the runs asked for leave a
+clause unreached, rounds of one run for each fragment follow; only whole rounds count, for the same reason.
 """
 
 import os
@@ -18,6 +19,7 @@ from typing import Protocol
 from attrs import evolve, frozen
 
 from tailmark.budgets import Model, Settings
+from tailmark.catalogue import clauses
 from tailmark.declarations import Declaration
 from tailmark.identifiers import ClauseId, ModelName, SessionId
 from tailmark.subjects import Subject
@@ -56,12 +58,16 @@ class Source(Protocol):
 
 @frozen(kw_only=True)
 class Effort:
-    """How much is explored: so many runs of so many operations, from one seed, on so many processes."""
+    """How much is explored: so many runs of so many operations, from one seed, on so many processes.
+
+    ``rounds``: at most so many further rounds, each with a run for each fragment, while a clause was never reached.
+    """
 
     seed: int
     examples: int
     steps: int
     workers: int
+    rounds: int = 0
 
 
 def processes() -> int:
@@ -94,6 +100,10 @@ class Progress(Protocol):
         """So many more runs are over."""
         ...
 
+    def goes_on(self, runs: int) -> None:
+        """So many runs more are to come, because a clause was not reached."""
+        ...
+
     def found(self, found: Found) -> None:
         """A fault came up for the first time. It is not shrunk yet, and an earlier run may have it as well."""
         ...
@@ -109,6 +119,9 @@ class Silence:
     def ran(self, runs: int) -> None:
         """Nothing."""
 
+    def goes_on(self, runs: int) -> None:
+        """Nothing."""
+
     def found(self, found: Found) -> None:
         """Nothing."""
 
@@ -120,6 +133,7 @@ class Silence:
 class Exploration:
     """What was seen. ``holds`` says how often a clause was exercised and held; ``witnesses`` in how many runs each was reached.
 
+    ``effort`` is the one made: its ``examples`` count the runs of further rounds too, and none is left.
     ``found`` has one shrunk fault for each key, in the order in which the runs came upon them.
     """
 
@@ -136,6 +150,7 @@ class _Tally:
     """Results of runs, put together."""
 
     def __init__(self) -> None:
+        self.runs = 0
         self.steps = 0
         self.holds: Counter[ClauseId] = Counter()
         self.hidden: set[ClauseId] = set()
@@ -144,6 +159,7 @@ class _Tally:
 
     def add(self, run: Run, example: int) -> None:
         """One more run."""
+        self.runs += 1
         self.steps += run.steps
         self.holds.update(run.holds)
         self.hidden |= run.hidden
@@ -159,6 +175,7 @@ class _Tally:
 
     def merge(self, other: "_Tally") -> None:
         """What another process found."""
+        self.runs += other.runs
         self.steps += other.steps
         self.holds.update(other.holds)
         self.hidden |= other.hidden
@@ -166,12 +183,20 @@ class _Tally:
         for found in other.found.values():
             self.keep(found)
 
+    def unreached(self, selection: Selection, declaration: Declaration) -> bool:
+        """Whether there is a clause that was neither exercised nor hidden although its capability is declared."""
+        seen = set(self.holds) | self.hidden | {clause for clause, _ in self.found}
+        return any(
+            clause not in seen and clauses()[clause].capability in declaration.capabilities
+            for clause in selection.clauses
+        )
 
-def _chunk(source: Source, selection: Selection, effort: Effort, start: int) -> _Tally:
+
+def _chunk(source: Source, selection: Selection, effort: Effort, examples: range) -> _Tally:
     tally = _Tally()
     names = tuple(FRAGMENTS)
     with source.opened() as subject:
-        for example in range(start, min(start + _CHUNK, effort.examples)):
+        for example in examples:
             random = Random(f"{effort.seed}:{example}")
             # However few runs there are, each fragment has its turn.
             first = names[example % len(names)]
@@ -184,18 +209,18 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _chunks(source: Source, selection: Selection, effort: Effort) -> Iterator[_Tally]:
-    starts = range(0, effort.examples, _CHUNK)
-    workers = min(effort.workers, len(starts))
+def _chunks(source: Source, selection: Selection, effort: Effort, examples: range) -> Iterator[_Tally]:
+    chunks = [examples[start : start + _CHUNK] for start in range(0, len(examples), _CHUNK)]
+    workers = min(effort.workers, len(chunks))
     if workers == 1:
-        for start in starts:
-            yield _chunk(source, selection, effort, start)
+        for chunk in chunks:
+            yield _chunk(source, selection, effort, chunk)
         return
     # A forked process would inherit the threads of a progress bar.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_ignore_interrupts)
     try:
         futures: list[Future[_Tally]] = [
-            pool.submit(_chunk, source, selection, effort, start) for start in starts
+            pool.submit(_chunk, source, selection, effort, chunk) for chunk in chunks
         ]
         for future in as_completed(futures):
             yield future.result()
@@ -212,17 +237,21 @@ def explore(
     listener = progress if progress is not None else Silence()
     declaration = _declaration(source)
     tally = _Tally()
-    left = effort.examples
-    for chunk in _chunks(source, selection, effort):
-        for found in chunk.found.values():
-            if found.key not in tally.found and _counts(source, found.key):
-                listener.found(found)
-        tally.merge(chunk)
-        listener.ran(min(_CHUNK, left))
-        left -= _CHUNK
+    examples = range(effort.examples)
+    for left in range(effort.rounds, -1, -1):
+        for chunk in _chunks(source, selection, effort, examples):
+            for found in chunk.found.values():
+                if found.key not in tally.found and _counts(source, found.key):
+                    listener.found(found)
+            tally.merge(chunk)
+            listener.ran(chunk.runs)
+        if not left or not tally.unreached(selection, declaration):
+            break
+        examples = range(examples.stop, examples.stop + len(FRAGMENTS))
+        listener.goes_on(len(examples))
     return Exploration(
         declaration=declaration,
-        effort=effort,
+        effort=evolve(effort, examples=examples.stop, rounds=0),
         steps=tally.steps,
         holds=tally.holds,
         hidden=frozenset(tally.hidden),
