@@ -27,7 +27,7 @@ EFFORT = Effort(seed=0, examples=40, steps=40, workers=1)
 
 def _target(name: str, folder: Path) -> Target:
     return Target(
-        name=name if ":" in name or name == REFERENCE else f"wrong_subjects:{name}", store_dir=folder
+        words=(name if ":" in name or name == REFERENCE else f"wrong_subjects:{name}",), store_dir=folder
     )
 
 
@@ -149,6 +149,11 @@ class _Reference:
     def is_reference(self) -> bool:
         """It says so."""
         return True
+
+    @property
+    def shrinking_runs(self) -> int:
+        """As many as any object's."""
+        return _target("counts_twice", self.folder).shrinking_runs
 
     def opened(self) -> AbstractContextManager[Subject]:
         """One that counts twice."""
@@ -295,7 +300,7 @@ class TestTargets:
         """One line that names it."""
         with (
             pytest.raises(TargetError, match=text) as caught,
-            Target(name=name, store_dir=tmp_path).opened(),
+            Target(words=(name,), store_dir=tmp_path).opened(),
         ):
             pass
         assert "\n" not in str(caught.value)

@@ -255,13 +255,6 @@ class TestDamage:
         text = marked.replace('"#twice#": 0', f"{json.dumps(key)}: {json.dumps(known[key])}")
         assert problems_of(text, target)[place.path] == f"key {key!r} stands twice in one object"
 
-    @given(message=values(Message).filter(lambda message: message.parts), data=st.data())
-    def test_an_id_that_stands_twice(self, message: Message, data: st.DataObject) -> None:
-        plain = json.loads(dumps(message))
-        plain["parts"].append(data.draw(st.sampled_from(plain["parts"])))
-        document = {"kind": "append", "session": "S", "message": plain}
-        assert "stands twice in parts" in problems_of(json.dumps(document), Append)["$.message"]
-
     @given(change=values(Change).filter(lambda change: change.nodes or change.sessions))
     @settings(LARGE)
     def test_a_node_or_session_that_stands_twice(self, change: Change) -> None:
@@ -371,11 +364,6 @@ class TestWriting:
         message = Message(id="m", role=Role.USER, parts=(text,))  # type: ignore[arg-type]
         with pytest.raises(JsonFormError, match=r"^\$\.message\.parts\[0\]\.text: lone surrogate"):
             dumps(Append(session="S", message=message))  # type: ignore[arg-type]
-
-    def test_an_id_that_stands_twice(self) -> None:
-        text = Text(id="t", text="")  # type: ignore[arg-type]
-        with pytest.raises(JsonFormError, match=r"^\$: id 't' stands twice in parts$"):
-            dumps(Message(id="m", role=Role.USER, parts=(text, text)))  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("wrong", [math.nan, math.inf, _LONE, {1: 2}, {_LONE: 1}, object(), b"a"])
     def test_plain_values_that_json_does_not_have(self, wrong: object) -> None:

@@ -10,7 +10,6 @@ import attrs
 from hypothesis import strategies as st
 
 from tailmark import declarations, messages, operations, outcomes, plans, traces, views
-from tailmark.messages import Message
 from tailmark.traces import Trace
 from tailmark.views import Change
 
@@ -38,7 +37,6 @@ TEXTS: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 # By which part of an element a list's elements must differ.
 # Any: an element is of the class that it is listed under.
 _UNIQUE_BY: Final[Mapping[tuple[type, str], Callable[[Any], Hashable]]] = {
-    (Message, "parts"): lambda part: part.id,
     (Change, "nodes"): lambda node: node.content.id,
     (Change, "sessions"): lambda view: view.session,
     (Trace, "sessions"): lambda session: session,

@@ -20,6 +20,7 @@ from tailmark_conformance.examination import CheckReport, examine, selection_of
 from tailmark_conformance.explorers.generated import Effort, Found, explore, processes
 from tailmark_conformance.explorers.runs import MODEL
 from tailmark_conformance.reports.story import tell_operation, tell_outcome
+from tailmark_conformance.subjects.stdio import SECONDS
 from tailmark_conformance.subjects.targets import Target, TargetNameError, default_store_dir
 
 DEFAULT_SEED = 0
@@ -109,8 +110,9 @@ class Check:
 
 
 def prepare(
-    name: str,
+    words: Sequence[str],
     *,
+    timeout: float = SECONDS,
     seed: int,
     examples: int | None,
     clauses: Sequence[str],
@@ -124,7 +126,11 @@ def prepare(
     if examples is not None and examples < 1:
         raise UsageError(f"--examples {examples}: use a whole number from 1")
     chosen = tuple(dict.fromkeys(clause_named(clause) for clause in clauses))
-    target = Target(name=name, store_dir=usable_store_dir(store_dir))
+    if not words:
+        raise UsageError("check: no target given: name reference, module:attribute, or -- and a program")
+    if not timeout > 0:
+        raise UsageError(f"--timeout {timeout:g}: use a number of seconds above 0")
+    target = Target(words=tuple(words), store_dir=usable_store_dir(store_dir), seconds=timeout)
     try:
         target.check_name()
     except TargetNameError as error:

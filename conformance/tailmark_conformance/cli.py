@@ -1,4 +1,4 @@
-"""The command line: `tailmark check`, `tailmark explain`, `tailmark audit`, `tailmark export`.
+"""The command line: `tailmark check`, `tailmark explain`, `tailmark audit`, `tailmark export`, `tailmark serve`.
 
 Exit codes: 0 conforms, 1 does not, 2 usage, 3 the subject could not be run, 4 an error of the suite,
 130 interrupted.
@@ -35,7 +35,9 @@ from tailmark_conformance.recorded.audit_text import print_report as print_audit
 from tailmark_conformance.reports.explanation import explanation_lines, list_lines
 from tailmark_conformance.reports.json_report import report_bytes
 from tailmark_conformance.reports.terminal import print_report
-from tailmark_conformance.subjects.targets import TargetError
+from tailmark_conformance.subjects.serving import serve as serve_on
+from tailmark_conformance.subjects.stdio import SECONDS
+from tailmark_conformance.subjects.targets import TargetError, served
 
 
 class Exit(IntEnum):
@@ -85,8 +87,7 @@ def _write_json(path: Path, content: bytes) -> None:
 
 @app.command
 def check(
-    target: str,
-    *,
+    *target: str,
     json: Path | None = None,
     seed: int = DEFAULT_SEED,
     examples: int | None = None,
@@ -94,14 +95,15 @@ def check(
     profile: Profile = Profile.STANDARD,
     store_dir: Path | None = None,
     workers: int | None = None,
+    timeout: float = SECONDS,
 ) -> int:
     """Drive an implementation through generated histories and judge every step.
 
     Parameters
     ----------
     target
-        ``reference`` (the SQLite store), ``reference:model`` (the pure model), or ``module:attribute``: a
-        Python callable that returns a subject.
+        ``reference`` (the SQLite store), ``reference:model`` (the pure model), ``module:attribute``: a Python callable that
+        returns a subject, or, behind ``--``, a program with its arguments that speaks the wire on its stdin and stdout.
     json
         Write the report to this file as well.
     seed
@@ -117,6 +119,8 @@ def check(
         Where stores are written; in memory unless told otherwise, where the machine has a file system there.
     workers
         How many processes; as many as the machine runs at once unless told otherwise. The result is the same.
+    timeout
+        How many seconds a call to a program may take; its start may take five times as long.
     """
     usable_json_path(json)
     if workers is not None and workers < 1:
@@ -129,6 +133,7 @@ def check(
         profile=profile,
         store_dir=store_dir,
         workers=workers,
+        timeout=timeout,
     )
     console = _console()
     report = run_check(prepared, console, _console(stderr=True))
@@ -190,6 +195,22 @@ def export(store: Path, session: str, new: Path) -> int:
         The file of the new store, which must not exist.
     """
     export_session(store, session, new, _console())
+    return Exit.CONFORMS
+
+
+@app.command
+def serve(target: str) -> int:
+    """Serve a subject on stdin and stdout, so that it can be checked as a program is. What it prints goes to stderr.
+
+    Parameters
+    ----------
+    target
+        ``reference``, ``reference:model`` or ``module:attribute``.
+    """
+    # The lines of the wire are alone on the real stdout, whatever the subject prints.
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as writer:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        serve_on(served(target), sys.stdin.buffer, writer)
     return Exit.CONFORMS
 
 

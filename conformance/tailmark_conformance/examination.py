@@ -10,16 +10,18 @@ from tailmark.declarations import Capability, Declaration, Deviation
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
 from tailmark_conformance.explorers.generated import Exploration, Found
-from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES, Selection
+from tailmark_conformance.explorers.runs import CRASH, HANG, MODEL, ORACLES, PROTOCOL, Selection
 from tailmark_conformance.verdicts import Verdict
 from tailmark_reference.model.subject import CAPABILITIES
+
+_NO_ANSWER = {CRASH: Verdict.CRASH, HANG: Verdict.HANG, PROTOCOL: Verdict.PROTOCOL_ERROR}
 
 
 @frozen(kw_only=True)
 class ClauseReport:
     """One clause: its verdict, how often it was exercised, and the fault if there is one.
 
-    `MODEL` and `CRASH` stand in the list as well, with the level MUST and without a capability.
+    `MODEL` and `CRASH`, `HANG` and `PROTOCOL` stand in the list as well, with the level MUST and without a capability.
     """
 
     id: ClauseId
@@ -77,15 +79,15 @@ def examine(
         reports.append(_model_report(exploration, found.get(MODEL)))
     reports.extend(
         ClauseReport(
-            id=CRASH,
+            id=one.fault.clause,
             level=Level.MUST,
             capability=None,
-            verdict=_broken(one, Verdict.CRASH),
+            verdict=_broken(one, _NO_ANSWER[one.fault.clause]),
             exercised=0,
             found=one,
         )
         for one in exploration.found
-        if one.fault.clause == CRASH
+        if one.fault.clause in _NO_ANSWER
     )
     return CheckReport(
         subject=subject,

@@ -3,8 +3,9 @@
 Every value of the vocabulary is an object of its fields; a member of a closed union also has ``kind``. A
 field at its default is left out. `dumps` gives the same bytes with and without the accelerator `orjson`.
 `loads` refuses what JSON readers usually let pass: unknown fields, wrong types, NaN, lone surrogates,
-keys that stand twice, and ids that must be unique and are not. `dumps` writes nothing that `loads` would
-refuse. Each problem names its ``$.path``.
+keys that stand twice, and nodes or sessions that stand twice. `dumps` writes nothing that `loads` would
+refuse. What a caller may get wrong, such as two parts of one id, can be written: refusing it is the
+implementation's (DEF-MESSAGE). Each problem names its ``$.path``.
 """
 
 import hashlib
@@ -48,7 +49,7 @@ from tailmark.json_text import (
     strict_none,
     strict_text,
 )
-from tailmark.messages import AnswerEnd, Message, ResultStatus, Role, UsageScope
+from tailmark.messages import AnswerEnd, ResultStatus, Role, UsageScope
 from tailmark.outcomes import FailureReason, LargePart, NoopReason, RefusalCode
 from tailmark.plans import FinishReason, Trigger
 from tailmark.projections import Marking
@@ -129,10 +130,6 @@ def _unique(where: str, ids: Sequence[str]) -> None:
         raise FaultError(f"id {twice!r} stands twice in {where}")
 
 
-def _check_message(message: Message) -> None:
-    _unique("parts", [part.id for part in message.parts])
-
-
 def _check_change(change: Change) -> None:
     _unique("nodes", [node.content.id for node in change.nodes])
     _unique("sessions", [view.session for view in change.sessions])
@@ -145,7 +142,6 @@ def _check_trace(trace: Trace) -> None:
 # Which class carries ids that must be unique, and the test for it.
 # Any: each test takes the class that it is listed under.
 _ID_CHECKS: dict[type, Callable[[Any], None]] = {
-    Message: _check_message,
     Change: _check_change,
     Trace: _check_trace,
 }

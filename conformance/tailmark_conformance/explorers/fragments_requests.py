@@ -339,6 +339,8 @@ def tight_draft(known: Known, random: Random, session: SessionId) -> Iterator[Op
     """A draft that fits alone and with nothing else, behind very little: a summary can hardly be smaller."""
     yield from calm(known, session)
     used = known.scene.occupancy(session).tokens
+    if used > 5000:
+        return  # the draft would be a text of megabytes
     window = max(60, used * 12)
     yield SetModel(session=session, model=evolve(known.scene.model(session), window=Tokens(window)))
     yield from finished(known, random, session)

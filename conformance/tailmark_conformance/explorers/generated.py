@@ -26,7 +26,10 @@ from tailmark.subjects import Subject
 from tailmark_conformance.explorers.fragments import FRAGMENTS
 from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError
 from tailmark_conformance.explorers.runs import (
+    CRASH,
+    HANG,
     ORACLES,
+    PROTOCOL,
     Fault,
     FaultKey,
     Run,
@@ -36,11 +39,14 @@ from tailmark_conformance.explorers.runs import (
     walk,
 )
 from tailmark_conformance.explorers.scripts import Script
-from tailmark_conformance.explorers.shrinking import Shrinker
+from tailmark_conformance.explorers.shrinking import MOST_RUNS, Shrinker
 from tailmark_conformance.explorers.witnesses import WITNESSES
 from tailmark_conformance.subjects.targets import TargetError
 
 _CHUNK = 10
+
+_MOST_WITHOUT_ANSWER = {HANG: 4, CRASH: 60, PROTOCOL: 60}
+"""So many runs are spent on a fault that costs a wait or a new process each time."""
 
 
 class Source(Protocol):
@@ -49,6 +55,11 @@ class Source(Protocol):
     @property
     def is_reference(self) -> bool:
         """Whether both oracles must agree about it."""
+        ...
+
+    @property
+    def shrinking_runs(self) -> int:
+        """So many runs may be spent on making all faults smaller. A count and no time, so that the result is always the same."""
         ...
 
     def opened(self) -> AbstractContextManager[Subject]:
@@ -151,6 +162,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.runs = 0
+        self.is_over = False
         self.steps = 0
         self.holds: Counter[ClauseId] = Counter()
         self.hidden: set[ClauseId] = set()
@@ -176,6 +188,7 @@ class _Tally:
     def merge(self, other: "_Tally") -> None:
         """What another process found."""
         self.runs += other.runs
+        self.is_over |= other.is_over
         self.steps += other.steps
         self.holds.update(other.holds)
         self.hidden |= other.hidden
@@ -200,7 +213,12 @@ def _chunk(source: Source, selection: Selection, effort: Effort, examples: range
             random = Random(f"{effort.seed}:{example}")
             # However few runs there are, each fragment has its turn.
             first = names[example % len(names)]
-            tally.add(walk(subject, random, effort.steps, selection, WITNESSES, first), example)
+            run = walk(subject, random, effort.steps, selection, WITNESSES, first)
+            tally.add(run, example)
+            if any(clause == HANG for clause, _ in run.faults):
+                # Each further one would cost as long again.
+                tally.is_over = True
+                break
     return tally
 
 
@@ -245,7 +263,9 @@ def explore(
                     listener.found(found)
             tally.merge(chunk)
             listener.ran(chunk.runs)
-        if not left or not tally.unreached(selection, declaration):
+            if tally.is_over:
+                break
+        if tally.is_over or not left or not tally.unreached(selection, declaration):
             break
         examples = range(examples.stop, examples.stop + len(FRAGMENTS))
         listener.goes_on(len(examples))
@@ -282,6 +302,7 @@ def _shrunk(
     if not pool:
         return []
     shrunk: dict[FaultKey, Found] = {}
+    left = source.shrinking_runs
     with source.opened() as subject:
 
         def attempt(script: Script) -> Run:
@@ -295,7 +316,11 @@ def _shrunk(
         for key in sorted(pool, key=lambda one: (pool[one].example, pool[one].fault.step, one)):
             found = pool[key]
             listener.shrinking(found)
-            smallest = Shrinker(key, attempt).shrink(found.run.script)
+            # Each has one at least: a fault that does not come again is flaky.
+            most = max(1, min(MOST_RUNS, left, _MOST_WITHOUT_ANSWER.get(key[0], MOST_RUNS)))
+            shrinker = Shrinker(key, attempt, most)
+            smallest = shrinker.shrink(found.run.script)
+            left -= shrinker.runs
             shrunk[key] = (
                 Found(fault=smallest.faults[key], run=smallest, example=found.example)
                 if smallest is not None

@@ -12,6 +12,7 @@ from tailmark.outcomes import Outcome
 from tailmark.subjects import Subject
 from tailmark.traces import Step
 from tailmark.views import Change, Observation
+from tailmark_conformance.subjects.failures import WireError
 
 T = TypeVar("T")
 
@@ -19,14 +20,16 @@ _OUTCOMES: tuple[type, ...] = get_args(Outcome)
 
 
 class SubjectError(Exception):
-    """The subject raised where it must answer, or answered what is no value of the vocabulary.
+    """The subject raised where it must answer, gave no answer, or answered what is no value of the vocabulary.
 
-    ``name`` tells kinds of it apart: the exception's type, or the type of the answer.
+    ``name`` tells kinds of it apart: the exception's type, or the type of the answer. ``cause`` is what a subject in another
+    process failed with.
     """
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, cause: WireError | None = None) -> None:
         super().__init__(text)
         self.name = name
+        self.cause = cause
 
 
 class GuardedSubject:
@@ -66,6 +69,8 @@ class GuardedSubject:
 def _guarded(where: str, call: Callable[[], T]) -> T:
     try:
         return call()
+    except WireError as error:
+        raise SubjectError(f"{where}: {error}", type(error).__name__, error) from error
     except Exception as error:
         # Whatever a subject raises is its own fault, never the suite's.
         name = type(error).__name__

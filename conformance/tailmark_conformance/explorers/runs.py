@@ -24,13 +24,23 @@ from tailmark_conformance.explorers.requests import inflict_damage
 from tailmark_conformance.explorers.scripts import Script, entries_of, operation_of
 from tailmark_conformance.explorers.walks import Walk
 from tailmark_conformance.recording import Recorder
+from tailmark_conformance.subjects.failures import HangError, ProtocolError
 from tailmark_reference.model.admits import Follower
 
 MODEL: Final = ClauseId("MODEL")
 """Stands for the model where it does not admit a step."""
 
 CRASH: Final = ClauseId("CRASH")
-"""Stands for an exception of the subject."""
+"""Stands for an exception of the subject, and for a process that ended."""
+
+HANG: Final = ClauseId("HANG")
+"""Stands for an answer that did not come."""
+
+PROTOCOL: Final = ClauseId("PROTOCOL")
+"""Stands for an answer that is none of the wire."""
+
+NO_ANSWER: Final = (CRASH, HANG, PROTOCOL)
+"""What ends a run, because there was no answer to judge."""
 
 ORACLES: Final = ClauseId("ORACLES")
 """Stands for a step that one oracle admits and the other does not."""
@@ -208,8 +218,8 @@ def run(
 ) -> Run:
     """Perform what the source says on the emptied subject, and judge each step.
 
-    ``watched`` are the names of the witnesses to look for. ``look_fresh`` as in `Recorder`. An exception of the subject ends the run with the
-    fault `CRASH`. Only a run with a fault keeps its trace.
+    ``watched`` are the names of the witnesses to look for. ``look_fresh`` as in `Recorder`. Where the subject gives no answer, the run ends with
+    one of the faults `NO_ANSWER`. Only a run with a fault keeps its trace.
     """
     oracles = _Oracles(subject.declaration, sessions, model, settings, selection)
     reached: set[str] = set()
@@ -239,7 +249,8 @@ def run(
                 del recorder.steps[-1]
                 raise fault from error
     except SubjectError as error:
-        oracles.add(Fault(clause=CRASH, step=len(operations) - 1, text=str(error), signature=error.name))
+        clause = _without_answer(error)
+        oracles.add(Fault(clause=clause, step=len(operations) - 1, text=str(error), signature=error.name))
     steps = recorder.steps if recorder is not None else []
     # The last operation of a run that crashed has no outcome, and so no step.
     entries = (*entries_of(steps), *operations[len(steps) :])
@@ -252,6 +263,16 @@ def run(
         faults=oracles.faults,
         witnesses=frozenset(reached),
     )
+
+
+def _without_answer(error: SubjectError) -> ClauseId:
+    match error.cause:
+        case HangError():
+            return HANG
+        case ProtocolError():
+            return PROTOCOL
+        case _:
+            return CRASH
 
 
 def walk(

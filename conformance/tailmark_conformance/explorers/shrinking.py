@@ -22,6 +22,7 @@ class Shrinker:
     def __init__(self, key: FaultKey, attempt: Callable[[Script], Run], most_runs: int = MOST_RUNS) -> None:
         self._key = key
         self._attempt = attempt
+        self._most = most_runs
         self._left = most_runs
         self._best: Run | None = None
 
@@ -35,6 +36,11 @@ class Shrinker:
             self._leave_out()
             self._simplify()
         return self.best
+
+    @property
+    def runs(self) -> int:
+        """How many candidates were tried."""
+        return self._most - self._left
 
     @property
     def best(self) -> Run:

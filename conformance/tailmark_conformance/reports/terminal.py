@@ -12,7 +12,7 @@ from tailmark.operations import Save
 from tailmark.traces import Trace
 from tailmark_conformance.examination import CheckReport
 from tailmark_conformance.explorers.generated import Found
-from tailmark_conformance.explorers.runs import CRASH, MODEL, ORACLES
+from tailmark_conformance.explorers.runs import CRASH, HANG, MODEL, NO_ANSWER, ORACLES, PROTOCOL
 from tailmark_conformance.explorers.scripts import BoundCommit
 from tailmark_conformance.reports.drawing import draw_tree, scene_of
 from tailmark_conformance.reports.story import tell_model, tell_node, tell_operation, tell_outcome
@@ -22,6 +22,8 @@ _STYLES = {
     Verdict.PASS: "green",
     Verdict.FAIL: "bold red",
     Verdict.CRASH: "bold red",
+    Verdict.HANG: "bold red",
+    Verdict.PROTOCOL_ERROR: "bold red",
     Verdict.UNTESTABLE: "bold red",
     Verdict.FLAKY: "bold red",
     Verdict.DEPARTS: "yellow",
@@ -30,6 +32,8 @@ _STYLES = {
 _PSEUDO = {
     MODEL: "The model, a second oracle, follows each step and does not admit this one.",
     CRASH: "An operation is answered with an outcome; bad input is an outcome too, never an exception.",
+    HANG: "Every call is answered within the time that --timeout gives.",
+    PROTOCOL: "Every request is answered by one line, a JSON-RPC response with its id and a result of the vocabulary (docs/wire.md).",
     ORACLES: "Predicates and model must agree about the reference.",
 }
 
@@ -102,7 +106,7 @@ def found_lines(found: Found, *, label: str) -> Iterator[str]:
     if found.run.trace is not None:
         yield ""
         yield from (f"  {line}" for line in draw_tree(scene_of(found.run.trace)).splitlines())
-    if found.fault.clause == CRASH and found.run.script.entries:
+    if found.fault.clause in NO_ANSWER and found.run.script.entries:
         # It has no outcome, so the trace ends before it.
         last = found.run.script.entries[-1]
         if not isinstance(last, BoundCommit):

@@ -1,9 +1,12 @@
 """What a target's name stands for, and how it becomes a subject.
 
 ``reference`` is the SQLite store, ``reference:model`` the pure model, ``module:attribute`` a Python object:
-a callable without arguments that returns a `tailmark.subjects.Subject`.
+a callable without arguments that returns a `tailmark.subjects.Subject`. Anything else is a program with its
+arguments, driven over the wire.
 """
 
+import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,7 +16,10 @@ from pathlib import Path
 
 from attrs import frozen
 
+from tailmark.declarations import Declaration
 from tailmark.subjects import Subject
+from tailmark_conformance.subjects.failures import WireError
+from tailmark_conformance.subjects.stdio import SECONDS, StdioSubject
 from tailmark_reference.model.subject import ModelSubject
 from tailmark_reference.store.subject import SqliteSubject
 
@@ -38,40 +44,72 @@ def default_store_dir() -> Path:
 
 @frozen(kw_only=True)
 class Target:
-    """A target by its name. It can be sent to another process."""
+    """A target by the words that name it. It can be sent to another process.
 
-    name: str
+    ``seconds`` is how long a call to a program may take.
+    """
+
+    words: tuple[str, ...]
     store_dir: Path
+    seconds: float = SECONDS
+
+    @property
+    def name(self) -> str:
+        """The words as they would be typed."""
+        return shlex.join(self.words)
 
     @property
     def is_reference(self) -> bool:
         """Whether both oracles must agree about it."""
-        return self.name in (REFERENCE, REFERENCE_MODEL)
+        return self.words in ((REFERENCE,), (REFERENCE_MODEL,))
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is driven over the wire."""
+        return not self.is_reference and (len(self.words) > 1 or ":" not in self.words[0])
 
     @property
     def stores_files(self) -> bool:
         """Whether `store_dir` matters."""
-        return self.name == REFERENCE
+        return self.words == (REFERENCE,) or self.is_program
+
+    @property
+    def shrinking_runs(self) -> int:
+        """A run of a program costs as much as several of an object."""
+        return 4_000 if self.is_program else 40_000
 
     def check_name(self) -> None:
-        """Raises `TargetNameError` for a name that can stand for nothing."""
-        module, colon, attribute = self.name.partition(":")
-        if not self.is_reference and not (module and colon and attribute):
-            raise TargetNameError(
-                f"unknown target {self.name!r}: use reference, reference:model,"
-                " or module:attribute for a Python callable that returns a subject"
-            )
+        """Raises `TargetNameError` for words that can stand for nothing."""
+        if not self.is_program:
+            module, _, attribute = self.words[0].partition(":")
+            if (module and attribute) or self.is_reference:
+                return
+        elif shutil.which(self.words[0]) is not None:
+            return
+        raise TargetNameError(
+            f"unknown target {self.words[0]!r}: use reference, reference:model,"
+            " module:attribute for a Python callable that returns a subject,"
+            " or -- and a program that can be run, with its arguments"
+        )
 
     @contextmanager
     def opened(self) -> Iterator[Subject]:
         """A subject, closed in the end. Raises `TargetError` if it cannot be had."""
-        if self.name == REFERENCE:
+        if self.stores_files:
             with tempfile.TemporaryDirectory(prefix="tailmark-", dir=self.store_dir) as directory:
-                yield from _closed(SqliteSubject(Path(directory)))
-        elif self.name == REFERENCE_MODEL:
+                yield from _closed(self._in_folder(Path(directory)))
+        elif self.is_reference:
             yield from _closed(ModelSubject())
         else:
-            yield from _closed(_made(self.name))
+            yield from _closed(_made(self.words[0]))
+
+    def _in_folder(self, folder: Path) -> Subject:
+        if not self.is_program:
+            return SqliteSubject(folder)
+        try:
+            return StdioSubject(self.words, folder, self.seconds)
+        except WireError as error:
+            raise TargetError(f"{self.name}: {error}") from error
 
 
 def _closed(subject: Subject) -> Iterator[Subject]:
@@ -118,3 +156,35 @@ def _called(name: str, maker: Callable[[], object]) -> Subject:
 def _told(error: Exception) -> str:
     # One line, however long the exception's text is.
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+
+
+@frozen(kw_only=True)
+class ServedTarget:
+    """What is served on the wire by a target's name (`tailmark_conformance.subjects.serving.Maker`). Raises `TargetError`."""
+
+    name: str
+    declaration: Declaration
+
+    def made(self, folder: Path) -> Subject:
+        """A new subject. A Python object is not told of the folder."""
+        return SqliteSubject(folder) if self.name == REFERENCE else _served(self.name)
+
+    def found(self, folder: Path) -> Subject:
+        """The store that is in the folder. Raises `ValueError` for anything but the store."""
+        if self.name != REFERENCE:
+            raise ValueError(f"{self.name} keeps no durable state")
+        subject = SqliteSubject(folder)
+        subject.reopen()
+        return subject
+
+
+def served(name: str) -> ServedTarget:
+    """What is to be served under a target's name. Raises `TargetError`."""
+    if name == REFERENCE:
+        with tempfile.TemporaryDirectory() as folder:
+            return ServedTarget(name=name, declaration=SqliteSubject(Path(folder)).declaration)
+    return ServedTarget(name=name, declaration=_served(name).declaration)
+
+
+def _served(name: str) -> Subject:
+    return ModelSubject() if name == REFERENCE_MODEL else _made(name)

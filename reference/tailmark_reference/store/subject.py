@@ -74,6 +74,12 @@ class SqliteSubject:
         for session in sessions:
             self._store.add_session(session, model, settings)
 
+    def reopen(self) -> None:
+        """Go on with the store that the first reset of another process began in this folder. Raises `StoreError`."""
+        self._forget()
+        self._path = self._folder / f"store-{next(self._numbers)}.sqlite"
+        self._store = self._opened(self._path)
+
     def perform(self, operation: Operation) -> Outcome:
         """Do one operation. The store does not damage itself, so that one is done here."""
         if isinstance(operation, InflictDamage):
