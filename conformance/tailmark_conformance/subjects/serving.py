@@ -61,7 +61,7 @@ class CallError(Exception):
 
 def serve(maker: Maker, reader: IO[bytes], writer: IO[bytes]) -> None:
     """Answer each line with a line, until ``shutdown`` or the end of the lines."""
-    server = _Server(maker)
+    server = Server(maker)
     try:
         for line in reader:
             writer.write(server.answer(line) + b"\n")
@@ -72,7 +72,9 @@ def serve(maker: Maker, reader: IO[bytes], writer: IO[bytes]) -> None:
         server.close()
 
 
-class _Server:
+class Server:
+    """Answers requests one by one with the subjects of a maker."""
+
     def __init__(self, maker: Maker) -> None:
         self._maker = maker
         self._subject: Subject | None = None

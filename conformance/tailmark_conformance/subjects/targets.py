@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from tailmark.declarations import Declaration
+from tailmark.declarations import Capability, Declaration
 from tailmark.subjects import Subject
 from tailmark_conformance.subjects.failures import WireError
 from tailmark_conformance.subjects.stdio import SECONDS, StdioSubject
@@ -179,11 +179,14 @@ class ServedTarget:
 
 
 def served(name: str) -> ServedTarget:
-    """What is to be served under a target's name. Raises `TargetError`."""
+    """What is to be served under a target's name. Only the reference offers the capability `durability` here. Raises `TargetError`."""
     if name == REFERENCE:
         with tempfile.TemporaryDirectory() as folder:
             return ServedTarget(name=name, declaration=SqliteSubject(Path(folder)).declaration)
-    return ServedTarget(name=name, declaration=_served(name).declaration)
+    declaration = _served(name).declaration
+    # An object that is not told of the folder keeps nothing there.
+    offered = tuple(one for one in declaration.capabilities if one is not Capability.DURABILITY)
+    return ServedTarget(name=name, declaration=evolve(declaration, capabilities=offered))
 
 
 def _served(name: str) -> Subject:
