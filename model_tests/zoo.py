@@ -58,7 +58,7 @@ class _Maker:
         """As the subject says, with the capabilities named here."""
         return evolve(self.make().declaration, capabilities=self.offers)
 
-    def made(self, folder: Path) -> Subject:  # noqa: ARG002  # nothing is stored
+    def made(self, folder: Path) -> Subject:  # nothing is stored
         """A new subject."""
         return self.make()
 

@@ -207,9 +207,10 @@ class Load:
 
 @frozen(kw_only=True)
 class Restart:
-    """End the process and start another on the same durable state."""
+    """End the process and start another on the same durable state. ``killed``: it is not asked to end first."""
 
     kind: ClassVar[str] = "restart"
+    killed: bool = False
 
 
 @frozen(kw_only=True)

@@ -16,7 +16,6 @@ from tailmark.operations import (
     NextRequest,
     Operation,
     Preview,
-    Restart,
     Retry,
     Send,
     SetModel,
@@ -403,7 +402,7 @@ def dead_calls(known: Known, random: Random, session: SessionId) -> Iterator[Ope
         message=contents.assistant_message(known, random, session, calls=random.randint(1, 2), settled=False),
     )
     if chance(random, 0.75):
-        yield Restart()
+        yield strategies.new_process(random)
     yield Send(session=session, message=requests.draft(known, random, session))
     yield from finished(known, random, session)
     yield from answered(known, random, session)

@@ -45,7 +45,7 @@ from tailmark_conformance.subjects.targets import TargetError
 
 _CHUNK = 10
 
-_MOST_WITHOUT_ANSWER = {HANG: 4, CRASH: 60, PROTOCOL: 60}
+_MOST_WITHOUT_ANSWER = {HANG: 4, CRASH: 30, PROTOCOL: 30}
 """So many runs are spent on a fault that costs a wait or a new process each time."""
 
 

@@ -235,11 +235,15 @@ def run(
         known = Known(recorder.start)
         oracles.start(recorder.start)
         watch = witnesses.Watch(known, watched, reached)
-        for operation in source(known):
+        shown = {view.session for view in recorder.start.sessions}
+        for operation in source(known) if shown.issuperset(sessions) else ():
             operations.append(operation)
             step = recorder.perform(operation)
             try:
                 oracles.feed(step)
+                if step.change.sessions_gone:
+                    # That is broken, and of a session that nobody shows there is nothing more to judge.
+                    break
                 watch.feed(step)
             except Exception as error:
                 # The oracles read only what the vocabulary allows. Is it the subject's fault, or theirs?

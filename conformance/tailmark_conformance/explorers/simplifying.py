@@ -15,6 +15,7 @@ from tailmark.operations import (
     Edit,
     EndAnswer,
     Preview,
+    Restart,
     Retry,
     Save,
     Send,
@@ -145,6 +146,8 @@ def _simpler_entries(entry: Entry) -> Iterator[Entry]:
                 yield evolve(entry, forged={key: one for key, one in entry.forged.items() if key != name})
             if entry.reply != _REPLY:
                 yield evolve(entry, reply=_REPLY)
+        case Restart(killed=True):
+            yield Restart()
         case CommitCompaction() if entry.reply != _REPLY:
             yield evolve(entry, reply=_REPLY)
         case _:

@@ -316,7 +316,12 @@ def load(known: Known, random: Random, session: SessionId) -> Operation | None: 
 
 def restart(known: Known, random: Random, session: SessionId) -> Operation | None:  # noqa: ARG001
     """The process ends and another one begins."""
-    return Restart()
+    return new_process(random)
+
+
+def new_process(random: Random) -> Restart:
+    """Most often the old one is asked to end; a kill costs a program as much as a whole run."""
+    return Restart(killed=chance(random, 0.15))
 
 
 def unknown_session(known: Known, random: Random, session: SessionId) -> Operation | None:

@@ -235,8 +235,8 @@ def tell_operation(operation: Operation) -> str:
             return f"{operation.session}: set {operation.key} to {quoted(operation.value)}"
         case Load():
             return f"{operation.session}: load"
-        case Restart():
-            return "the process restarts"
+        case Restart(killed=killed):
+            return "the process is killed and another begins" if killed else "the process restarts"
         case _:
             assert_never(operation)
 

@@ -127,7 +127,7 @@ class AdapterProcess:
         return f"; its stderr ends: {text}" if text else ""
 
     def end(self) -> None:
-        """End the process whatever it does, and all that it started."""
+        """Let the process end, which it should when its stdin closes; else, or where it has children left, kill them."""
         if self._errors.closed:
             return
         for stream in (self._process.stdin, self._process.stdout):

@@ -11,7 +11,7 @@ from tailmark.budgets import Model, Settings
 from tailmark.declarations import Capability, Declaration, Field
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation, Restart
-from tailmark.outcomes import Outcome
+from tailmark.outcomes import Done, Outcome
 from tailmark.views import Observation
 from tailmark.wire import (
     PROTOCOL,
@@ -40,9 +40,6 @@ _STARTING = 5
 
 _ENDING_SECONDS = 1.0
 
-_KILLED_EVERY = 8
-"""Of so many restarts one is a death: the process is killed and another goes on with its folder."""
-
 
 class StdioSubject:
     """An adapter by its command. Each reset gives it an empty folder within ``folder``.
@@ -56,7 +53,6 @@ class StdioSubject:
         self._seconds = seconds
         self._numbers = count(1)
         self._folders = count(1)
-        self._restarts = 0
         self._store_dir: Path | None = None
         self._seen: Observation | None = None
         self._process: AdapterProcess | None = None
@@ -87,13 +83,11 @@ class StdioSubject:
             shutil.rmtree(before, ignore_errors=True)
 
     def perform(self, operation: Operation) -> Outcome:
-        """Do one operation. Some restarts of a durable adapter are deaths of its process."""
-        outcome = self._call("perform", Perform(operation=operation), Performed).outcome
-        if isinstance(operation, Restart) and Capability.DURABILITY in self._declaration.capabilities:
-            self._restarts += 1
-            if self._restarts % _KILLED_EVERY == 0:
-                self._die()
-        return outcome
+        """Do one operation. Where durability is declared, a killed process is one: it is not asked, and another goes on."""
+        if operation == Restart(killed=True) and Capability.DURABILITY in self._declaration.capabilities:
+            self._die()
+            return Done()
+        return self._call("perform", Perform(operation=operation), Performed).outcome
 
     def observe(self) -> Observation:
         """What the adapter sees now."""
@@ -169,7 +163,8 @@ class StdioSubject:
         except AnsweredError:
             raise
         except WireError as error:
-            self._end()
+            process.kill()
+            self._process = None
             raise type(error)(f"{method}: {error}") from None
         assert isinstance(result, target)
         return result

@@ -187,7 +187,7 @@ class Follower:
                     yield step(
                         before, operation, evolve(rules, settings_fault=lambda _model, _settings: wrong)
                     )
-            case SetSettings(session=session, settings=settings), Done():
+            case SetSettings(session=session, settings=settings), Done() if session in self._sessions:
                 scaled = self._budgets_of(self._sessions[session].model, settings).scaled
                 if scaled:
                     yield f"expected settings that do not fit to be refused, saw {', '.join(scaled)} scaled"

@@ -24,11 +24,12 @@ from tailmark.operations import (
     StartAnswer,
     Undo,
 )
+from tailmark.outcomes import Refused
 from tailmark.traces import Step
 from tailmark_conformance.explorers.forging import FORGED_FIELDS
 from tailmark_conformance.explorers.known import Known
 from tailmark_conformance.explorers.witnesses import answers, branching, calls, compactions, saving
-from tailmark_conformance.explorers.witnesses.moments import Kinds, Moment, Witness
+from tailmark_conformance.explorers.witnesses.moments import Kinds, Moment, Witness, session_of
 from tailmark_conformance.explorers.witnesses.requests import REQUESTS
 
 _ANY: tuple[type[Operation], ...] = (*answers.OF_SESSIONS, Restart, InflictDamage)
@@ -127,6 +128,14 @@ class Watch:
         plans = tuple(begun.plan for begun in self._known.plans) if wanted else ()
         before = self._known.scene
         self._known.feed(step)
+        session = session_of(step.operation)
+        if (
+            session is not None
+            and not before.knows_session(session)
+            and not isinstance(step.outcome, Refused)
+        ):
+            # A session that is not there can only be refused, and clauses say so.
+            return
         if not wanted:
             return
         moment = Moment(before=before, step=step, after=self._known.scene, plans=plans)

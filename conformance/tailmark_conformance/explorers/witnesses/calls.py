@@ -196,7 +196,8 @@ def oversized_last(moment: Moment) -> bool:
     plan = _planned(moment)
     if plan is None or plan.budgets.tail is None:
         return False
-    return _turn_costs(moment.before, plan)[-1] > plan.budgets.tail
+    costs = _turn_costs(moment.before, plan)
+    return bool(costs) and costs[-1] > plan.budgets.tail
 
 
 def oversized_middle(moment: Moment) -> bool:
@@ -204,7 +205,7 @@ def oversized_middle(moment: Moment) -> bool:
     plan = _planned(moment)
     if plan is None or plan.budgets.tail is None:
         return False
-    *middle, last = _turn_costs(moment.before, plan)
+    *middle, last = _turn_costs(moment.before, plan) or [0]
     return last <= plan.budgets.tail < max(middle, default=0)
 
 
