@@ -87,8 +87,11 @@ class TestUsage:
     @pytest.mark.parametrize(
         ("arguments", "text"),
         [
-            (["check", "nothing"], "unknown target 'nothing': use reference, reference:model, or"),
-            (["check"], "requires an argument"),
+            (
+                ["check", "nothing"],
+                "unknown target 'nothing': use reference, reference:model, module:attribute",
+            ),
+            (["check"], "check: no target given: name reference, "),
             (["chek", "reference"], "Unknown command"),
             (["check", "reference", "--clause", "TREE1"], "unknown clause 'TREE1': did you mean TREE-1"),
             (["check", "reference", "--clause", "zzz"], "unknown clause 'zzz': `tailmark explain` lists all"),
