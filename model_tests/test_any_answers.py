@@ -1,8 +1,7 @@
 """Whatever a subject answers and shows, the suite judges it: the subject is wrong then, and never the suite."""
 
-from collections.abc import Iterator
 from random import Random
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from attrs import evolve
@@ -10,6 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
+from changing import changed_plain
 from tailmark import json_form
 from tailmark.declarations import Declaration, Field
 from tailmark.json_form import JsonFormError
@@ -28,7 +28,6 @@ EVERYTHING = Selection(clauses=tuple(PREDICATES))
 STEPS = 30
 
 T = TypeVar("T")
-Plain: TypeAlias = Any  # Any: a plain JSON value
 
 # A run is drawn from one number, so there is nothing that could be made smaller.
 UNSHRUNK = settings(phases=[Phase.generate])
@@ -73,37 +72,12 @@ class _Changing(ModelSubject):
 def _changed(random: Random, value: T, target: Any) -> T:  # Any: a union has no narrower type
     """The value with something in it changed, if one of some attempts is of the type."""
     for _ in range(20):
-        plain = json_form.unstructure(value)
-        holder, key = random.choice(list(_places(plain)))
-        _change(random, holder, key, plain)
+        plain = changed_plain(random, json_form.unstructure(value))
         try:
             return json_form.structure(plain, target)  # type: ignore[no-any-return]  # it is of the type then
         except JsonFormError:
             continue
     return value
-
-
-def _places(plain: Plain) -> Iterator[tuple[Plain, Plain]]:
-    """Every place in the value, as what holds it and its key or index there."""
-    for key, part in plain.items() if isinstance(plain, dict) else enumerate(plain):
-        yield plain, key
-        if isinstance(part, dict | list):
-            yield from _places(part)
-
-
-def _change(random: Random, holder: Plain, key: Plain, whole: Plain) -> None:
-    others = [where[name] for where, name in _places(whole)]
-    match random.randrange(4):
-        case 0:
-            del holder[key]
-        case 1:
-            holder[key] = random.choice(others)
-        case 2:
-            holder[key] = random.choice((0, 1, 2**62, None, [], {}, True, False, "nowhere"))
-        case _ if isinstance(holder, list):
-            random.shuffle(holder)
-        case _:
-            holder[key] = random.choice([other for other in others if type(other) is type(holder[key])])
 
 
 def _is_told(run: Run) -> None:

@@ -64,7 +64,7 @@ def _youngest_place(choice: Choice) -> int | None:
     return places[-1] if places else None
 
 
-class _Declaring:
+class Declaring:
     """A subject that says something else of itself."""
 
     def __init__(self, subject: Subject, declaration: Declaration) -> None:
@@ -76,19 +76,19 @@ class _Declaring:
         self.close = subject.close
 
 
-def deviates() -> _Declaring:
+def deviates() -> Declaring:
     """Adds two to the revision, and its documentation says so."""
     subject = counts_twice()
     deviation = Deviation(
         clause=ClauseId("CMT-6"), reason="we count in twos", link="https://example.org/twos"
     )
-    return _Declaring(subject, evolve(subject.declaration, deviations=(deviation,)))
+    return Declaring(subject, evolve(subject.declaration, deviations=(deviation,)))
 
 
-def offers_a_view() -> _Declaring:
+def offers_a_view() -> Declaring:
     """Offers one capability, and cannot show what it sends."""
     subject = right()
-    return _Declaring(
+    return Declaring(
         subject,
         evolve(subject.declaration, capabilities=(Capability.VIEW,), hidden=(Field.PROJECTION,)),
     )

@@ -113,6 +113,7 @@ def prepare(
     words: Sequence[str],
     *,
     timeout: float = SECONDS,
+    validate: bool = False,
     seed: int,
     examples: int | None,
     clauses: Sequence[str],
@@ -130,11 +131,15 @@ def prepare(
         raise UsageError("check: no target given: name reference, module:attribute, or -- and a program")
     if not timeout > 0:
         raise UsageError(f"--timeout {timeout:g}: use a number of seconds above 0")
-    target = Target(words=tuple(words), store_dir=usable_store_dir(store_dir), seconds=timeout)
+    target = Target(
+        words=tuple(words), store_dir=usable_store_dir(store_dir), seconds=timeout, validate=validate
+    )
     try:
         target.check_name()
     except TargetNameError as error:
         raise UsageError(str(error)) from None
+    if validate and not target.is_program:
+        raise UsageError(f"--validate: {target.name} is no program, so there are no lines to validate")
     size = SIZES[profile]
     return Check(
         target=target,

@@ -96,6 +96,7 @@ def check(
     store_dir: Path | None = None,
     workers: int | None = None,
     timeout: float = SECONDS,
+    validate: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Drive an implementation through generated histories and judge every step.
 
@@ -121,6 +122,8 @@ def check(
         How many processes; as many as the machine runs at once unless told otherwise. The result is the same.
     timeout
         How many seconds a call to a program may take; its start may take five times as long.
+    validate
+        Hold every line of a program against the JSON Schemas, both ways. It is slower.
     """
     usable_json_path(json)
     if workers is not None and workers < 1:
@@ -134,6 +137,7 @@ def check(
         store_dir=store_dir,
         workers=workers,
         timeout=timeout,
+        validate=validate,
     )
     console = _console()
     report = run_check(prepared, console, _console(stderr=True))

@@ -142,6 +142,9 @@ _OF_SESSION: Final[Mapping[Field, tuple[str, object]]] = {
 }
 """What stands in a view, in JSON, where an implementation that cannot show a field leaves it out."""
 
+MAY_BE_HIDDEN: Final = frozenset(name for name, _ in _OF_SESSION.values())
+"""The fields of a view that may be left out."""
+
 
 def observed(plain: object, hidden: Collection[Field]) -> Observed:
     """The result of ``observe`` from its JSON, in which hidden fields may be left out. Raises `JsonFormError`."""

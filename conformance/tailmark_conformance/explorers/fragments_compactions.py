@@ -61,7 +61,7 @@ def compaction(known: Known, random: Random, session: SessionId) -> Iterator[Ope
 def restarted(known: Known, random: Random, session: SessionId) -> Iterator[Operation]:
     """A restart or a load right behind a commit, and the conversation goes on."""
     yield from compaction(known, random, session)
-    yield strategies.new_process(random) if chance(random, 0.7) else Load(session=session)
+    yield strategies.new_process(known) if chance(random, 0.7) else Load(session=session)
     yield user(known, random, session)
 
 

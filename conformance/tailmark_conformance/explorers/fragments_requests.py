@@ -402,7 +402,7 @@ def dead_calls(known: Known, random: Random, session: SessionId) -> Iterator[Ope
         message=contents.assistant_message(known, random, session, calls=random.randint(1, 2), settled=False),
     )
     if chance(random, 0.75):
-        yield strategies.new_process(random)
+        yield strategies.new_process(known)
     yield Send(session=session, message=requests.draft(known, random, session))
     yield from finished(known, random, session)
     yield from answered(known, random, session)

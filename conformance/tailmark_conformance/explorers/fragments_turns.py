@@ -152,7 +152,7 @@ def orphaned(known: Known, random: Random, session: SessionId) -> Iterator[Opera
         message=contents.assistant_message(known, random, session, calls=calls, settled=False),
     )
     if chance(random, 0.7):
-        yield strategies.new_process(random)
+        yield strategies.new_process(known)
     for asked in (strategies.begin, strategies.retry, strategies.edit, strategies.start_answer):
         operation = asked(known, random, session) if chance(random, 0.4) else None
         if operation is not None:

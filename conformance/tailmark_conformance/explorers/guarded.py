@@ -12,7 +12,7 @@ from tailmark.outcomes import Outcome
 from tailmark.subjects import Subject
 from tailmark.traces import Step
 from tailmark.views import Change, Observation
-from tailmark_conformance.subjects.failures import WireError
+from tailmark_conformance.subjects.failures import SchemaError, WireError
 
 T = TypeVar("T")
 
@@ -69,6 +69,9 @@ class GuardedSubject:
 def _guarded(where: str, call: Callable[[], T]) -> T:
     try:
         return call()
+    except SchemaError:
+        # The suite's own line is wrong.
+        raise
     except WireError as error:
         raise SubjectError(f"{where}: {error}", type(error).__name__, error) from error
     except Exception as error:

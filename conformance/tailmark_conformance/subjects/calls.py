@@ -1,17 +1,34 @@
-"""The lines of the wire: a request from a method and its parameters, a result from a response (JSON-RPC 2.0)."""
+"""The lines of the wire: a request from methods and their parameters, results from a response (JSON-RPC 2.0)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import frozen
 
 from tailmark import json_form
 from tailmark.declarations import Field
 from tailmark.json_form import JsonFormError
 from tailmark.wire import METHODS, Observed, observed
 from tailmark_conformance.subjects.failures import AnsweredError, ProtocolError
+from tailmark_conformance.subjects.validating import Validator
 
 _TOLD = 300
 
 PAGE = "docs/wire.md"
 """Where the protocol is described."""
+
+
+@frozen
+class Call:
+    """One call: its number, its method, and its parameters, a value of the method's type."""
+
+    number: int
+    method: str
+    parameters: object
+
+
+Result: TypeAlias = object
+"""A value of the method's type, or `AnsweredError` where the adapter answered an error."""
 
 
 def quoted(line: bytes) -> str:
@@ -20,49 +37,76 @@ def quoted(line: bytes) -> str:
     return f"{text!r}" + (f" … ({len(line)} bytes)" if len(line) > _TOLD else "")
 
 
-def request_line(number: int, method: str, parameters: object) -> bytes:
-    """A request, with the end of its line."""
-    plain = {
-        "jsonrpc": "2.0",
-        "id": number,
-        "method": method,
-        "params": json_form.unstructure(parameters),
-    }
-    return json_form.dump_plain(plain) + b"\n"
+def request_line(calls: Sequence[Call], validator: Validator | None = None) -> bytes:
+    """A request, or a batch of several, with the end of its line."""
+    requests = [
+        {
+            "jsonrpc": "2.0",
+            "id": call.number,
+            "method": call.method,
+            "params": json_form.unstructure(call.parameters),
+        }
+        for call in calls
+    ]
+    if validator is not None:
+        for request in requests:
+            validator.request(request)
+    return json_form.dump_plain(requests[0] if len(requests) == 1 else requests) + b"\n"
 
 
-def result_of(line: bytes, number: int, method: str, hidden: Collection[Field]) -> object:
-    """The result in the response to request ``number``, of the method's type.
-
-    Raises `ProtocolError`, and `AnsweredError` for an error that the adapter answers.
-    """
+def results_of(
+    line: bytes, calls: Sequence[Call], hidden: Collection[Field], validator: Validator | None = None
+) -> tuple[Result, ...]:
+    """The results in the line that answers the calls, in the order of the calls. Raises `ProtocolError`."""
     try:
-        response = json_form.parse(line)
+        answer = json_form.parse(line)
     except JsonFormError as error:
-        raise _wrong(method, f"{error}", line) from None
+        raise _wrong(calls, f"{error}", line) from None
+    if len(calls) == 1:
+        return (_result(calls[0], answer, line, hidden, validator),)
+    if not isinstance(answer, list) or len(answer) != len(calls):
+        raise _wrong(calls, f"expected a list of {len(calls)} responses, one for each request", line)
+    # Responses of a batch may stand in any order.
+    by_number = {
+        response["id"]: response
+        for response in answer
+        if isinstance(response, Mapping) and type(response.get("id")) is int
+    }
+    missing = [call.number for call in calls if call.number not in by_number]
+    if missing:
+        raise _wrong(calls, f"expected a response with the id {missing[0]} of its request", line)
+    return tuple(_result(call, by_number[call.number], line, hidden, validator) for call in calls)
+
+
+def _result(
+    call: Call, response: object, line: bytes, hidden: Collection[Field], validator: Validator | None
+) -> Result:
     if not isinstance(response, Mapping) or response.get("jsonrpc") != "2.0":
-        raise _wrong(method, 'expected a JSON-RPC response with "jsonrpc": "2.0"', line)
+        raise _wrong([call], 'expected a JSON-RPC response with "jsonrpc": "2.0"', line)
     found = response.get("id")
-    if type(found) is not int or found != number:
-        raise _wrong(method, f"expected the id {number} of the request, found {found!r}", line)
+    if type(found) is not int or found != call.number:
+        raise _wrong([call], f"expected the id {call.number} of the request, found {found!r}", line)
     if ("result" in response) == ("error" in response):
-        raise _wrong(method, "expected either result or error", line)
+        raise _wrong([call], "expected either result or error", line)
+    if validator is not None:
+        fault = validator.fault_of_response(call.method, response)
+        if fault is not None:
+            raise _wrong([call], f"by the schema: {fault}", line)
     if "error" in response:
         answered = response["error"]
         text = answered.get("message") if isinstance(answered, Mapping) else None
         if not isinstance(text, str):
-            raise _wrong(method, "expected an error with a message", line)
-        raise AnsweredError(f"{method}: the adapter answered the error: {text[:_TOLD]}")
+            raise _wrong([call], "expected an error with a message", line)
+        return AnsweredError(f"the adapter answered the error: {text[:_TOLD]}")
+    (_, target) = METHODS[call.method]
     try:
-        return _structured(method, response["result"], hidden)
+        result = response["result"]
+        return observed(result, hidden) if target is Observed else json_form.structure(result, target)
     except JsonFormError as error:
-        raise _wrong(method, f"in the result: {error}", line) from None
+        raise _wrong([call], f"in the result: {error}", line) from None
 
 
-def _structured(method: str, result: object, hidden: Collection[Field]) -> object:
-    (_, target) = METHODS[method]
-    return observed(result, hidden) if target is Observed else json_form.structure(result, target)
-
-
-def _wrong(method: str, what: str, line: bytes) -> ProtocolError:
-    return ProtocolError(f"{method}: {' '.join(what.split())}; the line was {quoted(line)}; see {PAGE}")
+def _wrong(calls: Sequence[Call], what: str, line: bytes) -> ProtocolError:
+    told = f"{' '.join(what.split())}; the line was {quoted(line)}; see {PAGE}"
+    # The call itself names the method of a single one.
+    return ProtocolError(told if len(calls) == 1 else f"in a batch of {len(calls)}: {told}")

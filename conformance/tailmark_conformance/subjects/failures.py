@@ -23,3 +23,7 @@ class ProtocolError(WireError):
 
 class StartError(WireError):
     """There is no such program, or it cannot be run."""
+
+
+class SchemaError(Exception):
+    """The suite itself wrote a line that its schemas refuse. It is no failure of the subject."""

@@ -82,17 +82,24 @@ class Server:
         self.is_over = False
 
     def answer(self, line: bytes) -> bytes:
-        """The response to a line."""
-        number: object = None
+        """The response to a line: of a batch a list of responses, in the order of the requests."""
         try:
-            request = _request(line)
-            number = request.get("id")
-            result = self._called(request)
+            asked = json_form.parse(line)
+        except JsonFormError as error:
+            return json_form.dump_plain(_failed(None, CallError(PARSE_ERROR, f"{error}")))
+        if isinstance(asked, list) and asked:
+            return json_form.dump_plain([self._response(request) for request in asked])
+        return json_form.dump_plain(self._response(asked))
+
+    def _response(self, request: object) -> dict[str, object]:
+        if not isinstance(request, Mapping):
+            return _failed(None, CallError(INVALID_REQUEST, "expected an object"))
+        number = request.get("id")
+        try:
+            result = json_form.unstructure(self._called(request))
         except CallError as error:
-            answer: dict[str, object] = {"error": {"code": error.code, "message": str(error)}}
-        else:
-            answer = {"result": json_form.unstructure(result)}
-        return json_form.dump_plain({"jsonrpc": "2.0", "id": number, **answer})
+            return _failed(number, error)
+        return {"jsonrpc": "2.0", "id": number, "result": result}
 
     def close(self) -> None:
         """Give back what the subject holds."""
@@ -152,11 +159,5 @@ class Server:
         return Observed(observation=now) if before is None else Observed(change=difference(before, now))
 
 
-def _request(line: bytes) -> Mapping[str, object]:
-    try:
-        request = json_form.parse(line)
-    except JsonFormError as error:
-        raise CallError(PARSE_ERROR, f"{error}") from None
-    if not isinstance(request, Mapping):
-        raise CallError(INVALID_REQUEST, "expected an object")
-    return request
+def _failed(number: object, error: CallError) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": number, "error": {"code": error.code, "message": str(error)}}

@@ -27,27 +27,32 @@ from tailmark.wire import (
     Shutdown,
     applied,
 )
-from tailmark_conformance.subjects.calls import request_line, result_of
+from tailmark_conformance.subjects.calls import Call, Result, request_line, results_of
 from tailmark_conformance.subjects.failures import AnsweredError, CrashError, ProtocolError, WireError
 from tailmark_conformance.subjects.process import AdapterProcess
+from tailmark_conformance.subjects.validating import Validator
 
 T = TypeVar("T")
 
 SECONDS: Final = 4.0
-"""How long a call may take, unless told otherwise; a process that starts has five times as long for its first answer."""
+"""How long a call may take, unless told otherwise."""
 
-_STARTING = 5
+STARTING: Final = 5
+"""A process that starts has so many times as long for its first answer."""
 
 _ENDING_SECONDS = 1.0
 
 
 class StdioSubject:
-    """An adapter by its command. Each reset gives it an empty folder within ``folder``.
+    """An adapter by its command. Each reset gives it an empty folder within ``folder``. ``validate``: lines are held against the JSON Schemas too.
 
     Raises `WireError` where the adapter does not answer as it must; the next `reset` begins with a new process then.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Path, seconds: float = SECONDS, *, validate: bool = False
+    ) -> None:
+        self._validator = Validator() if validate else None
         self._command = tuple(command)
         self._folder = folder
         self._seconds = seconds
@@ -55,6 +60,7 @@ class StdioSubject:
         self._folders = count(1)
         self._store_dir: Path | None = None
         self._seen: Observation | None = None
+        self._ahead: Result | None = None
         self._process: AdapterProcess | None = None
         self._hidden: frozenset[Field] = frozenset()
         self._declaration = self._start()
@@ -72,7 +78,7 @@ class StdioSubject:
         before = self._store_dir
         self._store_dir = self._folder / f"store-{next(self._folders)}"
         self._store_dir.mkdir()
-        self._seen = None
+        self._seen = self._ahead = None
         self._call(
             "reset",
             Reset(sessions=sessions, model=model, settings=settings, store_dir=str(self._store_dir)),
@@ -87,11 +93,21 @@ class StdioSubject:
         if operation == Restart(killed=True) and Capability.DURABILITY in self._declaration.capabilities:
             self._die()
             return Done()
-        return self._call("perform", Perform(operation=operation), Performed).outcome
+        if Capability.BATCH not in self._declaration.capabilities:
+            return self._call("perform", Perform(operation=operation), Performed).outcome
+        # What is observed next comes on the same line.
+        performed, self._ahead = self._calls(
+            ("perform", Perform(operation=operation)), ("observe", Observe())
+        )
+        return _answered("perform", performed, Performed).outcome
 
     def observe(self) -> Observation:
         """What the adapter sees now."""
-        self._seen = self._observed(fresh=False)
+        ahead, self._ahead = self._ahead, None
+        if ahead is None:
+            self._seen = self._observed(fresh=False)
+        else:
+            self._seen = self._whole(_answered("observe", ahead, Observed))
         return self._seen
 
     def observe_fresh(self) -> Observation:
@@ -129,7 +145,7 @@ class StdioSubject:
             raise ProtocolError("initialize: expected the declaration of the process before, found another")
 
     def _start(self) -> Declaration:
-        self._process = AdapterProcess(self._command, self._seconds * _STARTING)
+        self._process = AdapterProcess(self._command, self._seconds * STARTING)
         suite = f"tailmark {version('tailmark')}"
         told = self._call("initialize", Initialize(protocol=PROTOCOL, suite=suite), Initialized)
         if told.protocol != PROTOCOL:
@@ -144,7 +160,9 @@ class StdioSubject:
             self._process = None
 
     def _observed(self, *, fresh: bool) -> Observation:
-        result = self._call("observe", Observe(fresh=fresh), Observed)
+        return self._whole(self._call("observe", Observe(fresh=fresh), Observed))
+
+    def _whole(self, result: Observed) -> Observation:
         if result.observation is not None:
             return result.observation
         assert result.change is not None  # one of the two is there
@@ -154,17 +172,28 @@ class StdioSubject:
         return applied(self._seen, result.change)
 
     def _call(self, method: str, parameters: object, target: type[T]) -> T:
-        process, number = self._process, next(self._numbers)
+        (result,) = self._calls((method, parameters))
+        return _answered(method, result, target)
+
+    def _calls(self, *asked: tuple[str, object]) -> tuple[Result, ...]:
+        """The results of one call, or of a batch of several. Whatever is no line of results ends the process."""
+        calls = [Call(next(self._numbers), method, parameters) for method, parameters in asked]
+        methods = ", ".join(call.method for call in calls)
+        process = self._process
         if process is None:
-            raise CrashError(f"{method}: the process is gone")
+            raise CrashError(f"{methods}: the process is gone")
+        line = request_line(calls, self._validator)
         try:
-            process.write(request_line(number, method, parameters))
-            result = result_of(process.read(), number, method, self._hidden)
-        except AnsweredError:
-            raise
+            process.write(line)
+            return results_of(process.read(), calls, self._hidden, self._validator)
         except WireError as error:
             process.kill()
             self._process = None
-            raise type(error)(f"{method}: {error}") from None
-        assert isinstance(result, target)
-        return result
+            raise type(error)(f"{methods}: {error}") from None
+
+
+def _answered(method: str, result: Result, target: type[T]) -> T:
+    if isinstance(result, AnsweredError):
+        raise AnsweredError(f"{method}: {result}")
+    assert isinstance(result, target)
+    return result

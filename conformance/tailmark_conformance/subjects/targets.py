@@ -46,12 +46,13 @@ def default_store_dir() -> Path:
 class Target:
     """A target by the words that name it. It can be sent to another process.
 
-    ``seconds`` is how long a call to a program may take.
+    ``seconds`` is how long a call to a program may take. ``validate``: the lines of a program are held against the JSON Schemas too.
     """
 
     words: tuple[str, ...]
     store_dir: Path
     seconds: float = SECONDS
+    validate: bool = False
 
     @property
     def name(self) -> str:
@@ -107,7 +108,7 @@ class Target:
         if not self.is_program:
             return SqliteSubject(folder)
         try:
-            return StdioSubject(self.words, folder, self.seconds)
+            return StdioSubject(self.words, folder, self.seconds, validate=self.validate)
         except WireError as error:
             raise TargetError(f"{self.name}: {error}") from error
 
@@ -179,14 +180,21 @@ class ServedTarget:
 
 
 def served(name: str) -> ServedTarget:
-    """What is to be served under a target's name. Only the reference offers the capability `durability` here. Raises `TargetError`."""
+    """What is to be served under a target's name, with the capability `batch`. Raises `TargetError`.
+
+    Only the reference offers `durability` here: an object that is not told of the folder keeps nothing there.
+    """
     if name == REFERENCE:
         with tempfile.TemporaryDirectory() as folder:
-            return ServedTarget(name=name, declaration=SqliteSubject(Path(folder)).declaration)
-    declaration = _served(name).declaration
-    # An object that is not told of the folder keeps nothing there.
-    offered = tuple(one for one in declaration.capabilities if one is not Capability.DURABILITY)
-    return ServedTarget(name=name, declaration=evolve(declaration, capabilities=offered))
+            declaration = SqliteSubject(Path(folder)).declaration
+        offered = declaration.capabilities
+    else:
+        declaration = _served(name).declaration
+        offered = tuple(one for one in declaration.capabilities if one is not Capability.DURABILITY)
+    return ServedTarget(
+        name=name,
+        declaration=evolve(declaration, capabilities=tuple(dict.fromkeys((*offered, Capability.BATCH)))),
+    )
 
 
 def _served(name: str) -> Subject:
