@@ -12,7 +12,7 @@ from tailmark.judge import PREDICATES
 from tailmark_conformance.explorers.generated import Exploration, Found
 from tailmark_conformance.explorers.runs import CRASH, HANG, MODEL, ORACLES, PROTOCOL, Selection
 from tailmark_conformance.verdicts import Verdict
-from tailmark_reference.model.subject import CAPABILITIES
+from tailmark_reference.model.admits import can_follow
 
 _NO_ANSWER = {CRASH: Verdict.CRASH, HANG: Verdict.HANG, PROTOCOL: Verdict.PROTOCOL_ERROR}
 
@@ -110,8 +110,8 @@ def _broken(found: Found, verdict: Verdict) -> Verdict:
 
 def _model_report(exploration: Exploration, found: Found | None) -> ClauseReport:
     exercised = exploration.holds[MODEL]
-    if not set(CAPABILITIES) <= set(exploration.declaration.capabilities):
-        # The model does all of it or nothing; what is declared in part is judged by the clauses alone.
+    if not can_follow(exploration.declaration):
+        # What is declared in part is judged by the clauses alone.
         verdict, found = Verdict.NOT_DECLARED, None
     elif found is not None:
         verdict = _broken(found, Verdict.FAIL)
@@ -137,7 +137,8 @@ def _clause_report(clause: ClauseId, exploration: Exploration, found: Found | No
         verdict = _broken(found, Verdict.FAIL)
     elif exercised:
         verdict = Verdict.PASS
-    elif clause in exploration.hidden:
+    elif clause in exploration.hidden or declaration.lacks:
+        # What it lacks is never asked, and so a clause may be out of reach.
         verdict = Verdict.NOT_DECLARED
     else:
         verdict = Verdict.UNTESTABLE

@@ -93,6 +93,39 @@ class Parameters:
     worth_divisor: int = 8
 
 
+class Lack(StrEnum):
+    """Something that the implementation does not have. It is not asked; clauses that only it would reach are `not-declared`.
+
+    The first are operations, by their kinds (`answers` are those around an answer that runs); then follow forms that a message or an operation may take.
+    """
+
+    SAVE = "save"
+    SETTLE = "settle"
+    ABANDON = "abandon"
+    ANSWERS = "answers"
+    PREVIEW = "preview"
+    CANCEL = "cancel-compaction"
+    SEND = "send"
+    RETRY = "retry"
+    EDIT = "edit"
+    FORK = "fork"
+    UNDO = "undo"
+    SET_MODEL = "set-model"
+    SET_SETTINGS = "set-settings"
+    SET_METADATA = "set-metadata"
+    RESTART = "restart"
+    GIVEN_IDS = "given-ids"
+    """It names its messages itself, so that nothing can be brought a second time."""
+    FOLLOWS = "follows"
+    """A writer cannot say what it follows (TREE-12)."""
+    REFUSALS = "refusals"
+    """What would be refused, skipped or stale is the caller's to avoid."""
+    INLINE_RESULTS = "inline-results"
+    """Results stand in messages of their own alone."""
+    PRELIMINARY_RESULTS = "preliminary-results"
+    APPROVALS = "approvals"
+
+
 class Field(StrEnum):
     """Something observable that an implementation may be unable to show."""
 
@@ -106,6 +139,10 @@ class Field(StrEnum):
     METADATA = "metadata"
     MODEL = "model"
     PLAN = "plan"
+    SIZES = "sizes"
+    """What a plan says of the projection's size before and after."""
+    RECORD = "record"
+    """What a checkpoint records besides its summary and its place (CHK-7)."""
     SETTINGS = "settings"
     BUDGETS = "budgets"
     OCCUPANCY = "occupancy"
@@ -125,11 +162,12 @@ class Deviation:
 
 @frozen(kw_only=True)
 class Declaration:
-    """An implementation's own description. ``hidden`` are fields whose content in views means nothing."""
+    """An implementation's own description. ``hidden`` are fields whose content in what it shows means nothing; ``lacks`` is what it is never asked."""
 
     implementation: str
     capabilities: tuple[Capability, ...]
     readings: Readings = Readings()
     parameters: Parameters = Parameters()
     hidden: tuple[Field, ...] = ()
+    lacks: tuple[Lack, ...] = ()
     deviations: tuple[Deviation, ...] = ()

@@ -15,9 +15,7 @@ from typing import Any, Final, NewType, TypeAlias, Union, get_args, get_origin
 import attrs
 
 from tailmark.json_form import unstructure
-from tailmark.projections import ProjectionItem
 from tailmark.traces import Trace
-from tailmark.views import SessionView, StoredNode
 from tailmark.wire import MAY_BE_HIDDEN, METHODS
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -114,12 +112,7 @@ def trace_schema() -> Schema:
 
 def wire_schema() -> Schema:
     """Of the lines of the wire: ``$defs/request`` and ``$defs/response``, and the parameters and the result of each method by name."""
-    hidden: dict[type, Collection[str]] = {
-        SessionView: MAY_BE_HIDDEN,
-        ProjectionItem: ("estimate",),
-        StoredNode: ("estimate",),
-    }
-    definitions = _Definitions(hidden)
+    definitions = _Definitions(MAY_BE_HIDDEN)
     requests = []
     for method, (parameters, result) in METHODS.items():
         requests.append(_request(method, definitions.of(parameters)))
@@ -129,7 +122,7 @@ def wire_schema() -> Schema:
     return {
         "$schema": DIALECT,
         "title": "tailmark wire",
-        "description": "A line is a request, a response, or a list of either. Fields of a view may be left out where the declaration names them as hidden.",
+        "description": "A line is a request, a response, or a list of either. Fields of what is shown may be left out where the declaration names them as hidden.",
         "anyOf": [
             {"$ref": "#/$defs/request"},
             {"$ref": "#/$defs/response"},

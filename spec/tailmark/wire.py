@@ -1,7 +1,7 @@
 """The wire: how an implementation in another process is driven. JSON-RPC 2.0, one message a line (docs/wire.md).
 
 Parameters and results are values of the vocabulary in their JSON form. An implementation leaves out what it declares as
-hidden: `observed` puts something in its place that means nothing.
+hidden: `result_of` puts something in its place that means nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -15,7 +15,9 @@ from tailmark.declarations import Declaration, Field
 from tailmark.identifiers import SessionId
 from tailmark.operations import Operation
 from tailmark.outcomes import Outcome
-from tailmark.views import Change, Observation
+from tailmark.plans import Checkpoint, Plan
+from tailmark.projections import ProjectionItem
+from tailmark.views import Change, Observation, SessionView, StoredNode
 
 PROTOCOL: Final = 1
 """The version of the protocol. Both sides name theirs in `initialize`, and they must be the same."""
@@ -142,23 +144,83 @@ _OF_SESSION: Final[Mapping[Field, tuple[str, object]]] = {
 }
 """What stands in a view, in JSON, where an implementation that cannot show a field leaves it out."""
 
-MAY_BE_HIDDEN: Final = frozenset(name for name, _ in _OF_SESSION.values())
-"""The fields of a view that may be left out."""
+_OF_PLAN: Final[Mapping[Field, Mapping[str, object]]] = {
+    Field.REVISION: {"revision": 0},
+    Field.MODEL: {"model": {"name": "hidden"}},
+    Field.BUDGETS: {"budgets": {}},
+    Field.OCCUPANCY: {"occupancy": {"tokens": 0, "added": 0}},
+    Field.SIZES: {"tokens_before": 0, "tokens_after": 0},
+}
+"""The same for a plan."""
+
+_WHOLE_PLAN: Final[Mapping[str, object]] = {
+    **{name: value for part in _OF_PLAN.values() for name, value in part.items()},
+    "leaf": "hidden",
+    "base": "hidden",
+    "trigger": "manual",
+    "first_kept": None,
+    "old_first_kept": None,
+    "previous_checkpoint": None,
+    "previous_summary": None,
+    "excluded": [],
+    "refresh": False,
+    "instructions": None,
+    "request": {"previous_summary": None, "messages": []},
+}
+"""The same for a plan of which its id and session are shown alone."""
+
+_RECORD: Final[Mapping[str, object]] = {
+    "old_first_kept": None,
+    "previous": None,
+    "first_excluded": None,
+    "last_excluded": None,
+    "trigger": "manual",
+    "model": "hidden",
+    "refresh": False,
+    "instructions": None,
+    "finish": None,
+    "tokens_before": 0,
+    "tokens_after": 0,
+}
+"""The same for a checkpoint of which its summary and place are shown alone."""
+
+MAY_BE_HIDDEN: Final[Mapping[type, frozenset[str]]] = {
+    SessionView: frozenset(name for name, _ in _OF_SESSION.values()),
+    ProjectionItem: frozenset({"estimate"}),
+    StoredNode: frozenset({"estimate"}),
+    Plan: frozenset(_WHOLE_PLAN),
+    Checkpoint: frozenset(_RECORD),
+}
+"""The fields that may be left out, by their classes."""
 
 
-def observed(plain: object, hidden: Collection[Field]) -> Observed:
-    """The result of ``observe`` from its JSON, in which hidden fields may be left out. Raises `JsonFormError`."""
+def result_of(method: str, plain: object, hidden: Collection[Field]) -> object:
+    """A method's result from its JSON, in which hidden fields may be left out. Raises `JsonFormError`."""
     if hidden and isinstance(plain, Mapping):
-        plain = {
-            name: _filled(part, hidden) if name in ("observation", "change") else part
-            for name, part in plain.items()
-        }
-    result = json_form.structure(plain, Observed)
-    if (result.observation is None) == (result.change is None):
+        plain = {name: _shown(name, part, hidden) for name, part in plain.items()}
+    (_, target) = METHODS[method]
+    result: object = json_form.structure(plain, target)
+    if isinstance(result, Observed) and (result.observation is None) == (result.change is None):
         raise json_form.JsonFormError(
             (json_form.Problem(path="$", text="expected either observation or change"),)
         )
     return result
+
+
+def _shown(name: str, part: object, hidden: Collection[Field]) -> object:
+    match name:
+        case "observation" | "change":
+            return _filled(part, hidden)
+        case "outcome" if isinstance(part, dict) and isinstance(part.get("plan"), dict):
+            return {**part, "plan": _with(part["plan"], _in_plan(hidden))}
+        case _:
+            return part
+
+
+def _in_plan(hidden: Collection[Field]) -> Mapping[str, object]:
+    if Field.PLAN in hidden:
+        return _WHOLE_PLAN
+    return {name: value for field in hidden for name, value in _OF_PLAN.get(field, {}).items()}
 
 
 def _filled(part: object, hidden: Collection[Field]) -> object:
@@ -168,7 +230,17 @@ def _filled(part: object, hidden: Collection[Field]) -> object:
     def view(value: object) -> object:
         return _with_each(_with(value, in_view), "projection", lambda item: _with(item, in_item))
 
-    return _with_each(_with_each(part, "sessions", view), "nodes", lambda node: _with(node, in_item))
+    def node(value: object) -> object:
+        value = _with(value, in_item)
+        if Field.RECORD in hidden and isinstance(value, dict) and _is_checkpoint(value.get("content")):
+            return {**value, "content": _with(value["content"], _RECORD)}
+        return value
+
+    return _with_each(_with_each(part, "sessions", view), "nodes", node)
+
+
+def _is_checkpoint(content: object) -> bool:
+    return isinstance(content, dict) and content.get("kind") == Checkpoint.kind
 
 
 def _with(value: object, defaults: Mapping[str, object]) -> object:

@@ -198,6 +198,8 @@ class _Tally:
 
     def unreached(self, selection: Selection, declaration: Declaration) -> bool:
         """Whether there is a clause that was neither exercised nor hidden although its capability is declared."""
+        if declaration.lacks:
+            return False  # it may be out of reach
         seen = set(self.holds) | self.hidden | {clause for clause, _ in self.found}
         return any(
             clause not in seen and clauses()[clause].capability in declaration.capabilities

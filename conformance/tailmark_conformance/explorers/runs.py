@@ -13,19 +13,20 @@ from tailmark.catalogue import Level, clauses
 from tailmark.declarations import Capability, Declaration
 from tailmark.identifiers import ClauseId, NodeId, SessionId
 from tailmark.judge import PREDICATES, Judge, StepVerdict
-from tailmark.operations import Edit, Fork, InflictDamage, Operation, Retry, Send, SetSettings, Undo
+from tailmark.operations import Operation
 from tailmark.subjects import Subject
 from tailmark.traces import Step, Trace
 from tailmark.views import Change
 from tailmark_conformance.explorers import contents, witnesses
 from tailmark_conformance.explorers.guarded import GuardedSubject, SubjectError, fault_of
 from tailmark_conformance.explorers.known import Known, chance
+from tailmark_conformance.explorers.offered import Offer
 from tailmark_conformance.explorers.requests import inflict_damage
 from tailmark_conformance.explorers.scripts import Script, entries_of, operation_of
 from tailmark_conformance.explorers.walks import Walk
 from tailmark_conformance.recording import Recorder
 from tailmark_conformance.subjects.failures import HangError, ProtocolError
-from tailmark_reference.model.admits import Follower
+from tailmark_reference.model.admits import Follower, can_follow
 
 MODEL: Final = ClauseId("MODEL")
 """Stands for the model where it does not admit a step."""
@@ -115,8 +116,15 @@ class _Oracles:
         selection: Selection,
     ) -> None:
         self._selection = selection
-        self._judge = Judge(declaration, {clause: PREDICATES[clause] for clause in selection.clauses})
-        self._follower = Follower(declaration, sessions, model, settings) if selection.model else None
+        # What is not declared is not judged.
+        judged = {
+            clause: PREDICATES[clause]
+            for clause in selection.clauses
+            if clauses()[clause].capability in declaration.capabilities
+        }
+        self._judge = Judge(declaration, judged)
+        follows = selection.model and can_follow(declaration)
+        self._follower = Follower(declaration, sessions, model, settings) if follows else None
         self._steps = 0
         self.holds: Counter[ClauseId] = Counter()
         self.hidden: set[ClauseId] = set()
@@ -186,19 +194,6 @@ class _Oracles:
     def add(self, fault: Fault) -> None:
         """Keep a fault if it is the first of its key."""
         self.faults.setdefault((fault.clause, fault.signature), fault)
-
-
-def needs(operation: Operation) -> Capability:
-    """The capability that a subject must declare to be asked an operation. What everybody offers belongs to `view`."""
-    match operation:
-        case Retry() | Edit() | Fork() | Undo():
-            return Capability.TREE
-        case Send() | SetSettings():
-            return Capability.CAPACITY
-        case InflictDamage():
-            return Capability.DURABILITY
-        case _:
-            return Capability.VIEW
 
 
 Source: TypeAlias = Callable[[Known], Iterator[Operation]]
@@ -292,6 +287,7 @@ def walk(
     look_fresh = chance(random, 0.5)
     sessions = (SessionId("S1"),) if chance(random, 0.5) else (SessionId("S1"), SessionId("S2"))
 
+    offer = Offer(subject.declaration)
     offers = frozenset(subject.declaration.capabilities)
     model, settings = contents.sizes(random, offers)
 
@@ -302,7 +298,7 @@ def walk(
         path = Walk(known, random, first)
         # What is not declared is not asked. A walk may have little else to draw, so draws are bounded.
         drawn = (path.next() for _ in range(10 * steps))
-        fitting = (one for one in drawn if needs(one) in offers)
+        fitting = (one for one in drawn if offer.has(one, known))
         yield from islice(fitting, sound)
         for _ in range(2):
             damage = inflict_damage(known, random, known.session(random)) if sound < steps else None

@@ -69,6 +69,8 @@ def _declared(report: CheckReport) -> Iterator[str]:
     yield f"readings: refresh {readings.refresh}, advance {readings.advance}, tail {readings.tail}"
     if declaration.hidden:
         yield f"cannot show: {', '.join(declaration.hidden)}"
+    if declaration.lacks:
+        yield f"does not have: {', '.join(declaration.lacks)}"
 
 
 def _table(report: CheckReport) -> Table:

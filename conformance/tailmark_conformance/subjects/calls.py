@@ -8,7 +8,7 @@ from attrs import frozen
 from tailmark import json_form
 from tailmark.declarations import Field
 from tailmark.json_form import JsonFormError
-from tailmark.wire import METHODS, Observed, observed
+from tailmark.wire import result_of
 from tailmark_conformance.subjects.failures import AnsweredError, ProtocolError
 from tailmark_conformance.subjects.validating import Validator
 
@@ -98,10 +98,8 @@ def _result(
         if not isinstance(text, str):
             raise _wrong([call], "expected an error with a message", line)
         return AnsweredError(f"the adapter answered the error: {text[:_TOLD]}")
-    (_, target) = METHODS[call.method]
     try:
-        result = response["result"]
-        return observed(result, hidden) if target is Observed else json_form.structure(result, target)
+        return result_of(call.method, response["result"], hidden)
     except JsonFormError as error:
         raise _wrong([call], f"in the result: {error}", line) from None
 

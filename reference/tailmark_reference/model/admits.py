@@ -63,6 +63,7 @@ from tailmark_reference.model.occupancy import IsLate, PartCost, added_to
 from tailmark_reference.model.persistent_map import PersistentMap
 from tailmark_reference.model.rules import Rules
 from tailmark_reference.model.step import Next, step
+from tailmark_reference.model.subject import CAPABILITIES
 from tailmark_reference.model.tree import TreeNode, walk
 from tailmark_reference.model.world import KnownPlan, Session, World, Written, empty_world
 from tailmark_reference.model.writing import make_node
@@ -94,6 +95,12 @@ _SESSION_FIELDS: Mapping[str, Field] = {
     "findings": Field.DAMAGE,
     "metadata": Field.METADATA,
 }
+
+
+def can_follow(declaration: Declaration) -> bool:
+    """Whether the model can follow such an implementation: it does all of it or nothing, and compares plans and checkpoints whole."""
+    whole = Field.SIZES not in declaration.hidden and Field.RECORD not in declaration.hidden
+    return whole and set(CAPABILITIES) <= set(declaration.capabilities)
 
 
 class Follower:

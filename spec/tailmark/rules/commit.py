@@ -449,6 +449,7 @@ def cmt_16(seen: Seen) -> Result:
     plan = seen.plan(operation.plan)
     if plan.budgets.window == 0:
         return None
+    seen.wants(Field.SIZES)
     attempt = attempt_of(shown_outcome(seen))
     if attempt == Failed(reason=FailureReason.NOT_SMALLER):
         if plan.trigger is Trigger.MANUAL:

@@ -213,14 +213,15 @@ def chosen_places(seen: Seen) -> tuple[Chosen, ...]:
         content = written.stored.content
         branch = written.above
         if branch is not None and isinstance(content, Checkpoint):
-            figure, covered = ratio_of(seen, content.figure, content.covered)
+            trigger, ratio = _recorded(seen, content)
+            figure, covered = ratio_of(seen, *ratio)
             found.append(
                 Chosen(
                     scene=seen.after,
                     branch=branch,
                     previous=latest_checkpoint(branch),
                     first_kept=content.first_kept,
-                    trigger=content.trigger,
+                    trigger=trigger,
                     place=place_of(branch, content.first_kept),
                     present=present_place(seen.after, branch),
                     written=written,
@@ -230,6 +231,16 @@ def chosen_places(seen: Seen) -> tuple[Chosen, ...]:
                 )
             )
     return tuple(found)
+
+
+def _recorded(seen: Seen, checkpoint: Checkpoint) -> tuple[Trigger, tuple[Tokens, Tokens]]:
+    """The trigger and the ratio of a new checkpoint: as it records them, or else as the plan behind it says."""
+    if seen.after.shows(Field.RECORD):
+        return checkpoint.trigger, (checkpoint.figure, checkpoint.covered)
+    plan = plan_behind(seen)
+    if plan is None:
+        raise HiddenFieldError(Field.RECORD)
+    return plan.trigger, (plan.occupancy.figure, plan.occupancy.covered)
 
 
 def _terms_of(plan: Plan) -> Terms:

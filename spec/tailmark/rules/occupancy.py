@@ -6,7 +6,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from tailmark.budgets import Model, Occupancy
-from tailmark.declarations import MeasureReading
+from tailmark.declarations import Field, MeasureReading
 from tailmark.identifiers import NodeId, SessionId, Tokens
 from tailmark.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult, Usage, UsageScope
 from tailmark.rules.compactions import asked_plan, base_of, cost_of, scaled
@@ -331,6 +331,7 @@ def occ_14(seen: Seen) -> Result:
     plan = asked_plan(seen)
     if plan is None or not seen.before.knows_session(plan.session):
         return None
+    seen.wants(Field.SIZES)
     branch = base_of(seen.before, plan.session, plan.purpose)
     if branch is None:
         return None

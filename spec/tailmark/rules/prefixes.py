@@ -89,6 +89,8 @@ def cache_3(seen: Seen) -> Result:
     written = seen.after.node(seen.outcome.checkpoint)
     if written is None or not isinstance(written.content, Checkpoint):
         return None
+    seen.wants(Field.RECORD)
+    seen.wants(Field.SIZES)
     before = sum(item.estimate for item in seen.before.projection(session))
     after = sum(item.estimate for item in seen.after.projection(session))
     told = written.content.tokens_before - before, written.content.tokens_after - after

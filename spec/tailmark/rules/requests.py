@@ -1,6 +1,6 @@
 """Predicates of the chapter on requests: what fits is sent, what does not is compacted first or refused."""
 
-from tailmark.declarations import Capability
+from tailmark.declarations import Capability, Field
 from tailmark.identifiers import NodeId, SessionId, Tokens
 from tailmark.messages import Message, ResultStatus, ToolResult
 from tailmark.operations import CommitCompaction, Edit, NextRequest, Retry, Send, StartAnswer
@@ -343,6 +343,7 @@ def _landed(seen: Seen, checkpoint: NodeId) -> Result:
 
 def _landing(seen: Seen, plan: Plan, summary: int) -> int:
     """What a request comes to behind a checkpoint whose summary costs so much."""
+    seen.wants(Field.SIZES)
     ratio = ratio_of(seen, plan.occupancy.figure, plan.occupancy.covered)
     return scaled(plan.budgets.overhead + summary + plan.tokens_after + plan.draft, *ratio)
 

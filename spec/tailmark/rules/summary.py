@@ -1,5 +1,6 @@
 """Predicates of the chapter on the summary: how much of it is allowed."""
 
+from tailmark.declarations import Field
 from tailmark.outcomes import Failed, FailureReason
 from tailmark.plans import Plan, Trigger
 from tailmark.rules.changes import shown_outcome
@@ -52,6 +53,7 @@ def sum_6(seen: Seen) -> Result:
 def _is_allowed(seen: Seen, plan: Plan, size: int) -> bool:
     if _scaled(seen, plan, size) <= plan.budgets.summary:
         return True
+    seen.wants(Field.SIZES)
     lands = _scaled(seen, plan, plan.budgets.overhead + size + plan.tokens_after)
     return plan.trigger is Trigger.MANUAL and lands <= plan.budgets.safe
 

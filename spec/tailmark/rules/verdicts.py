@@ -52,14 +52,17 @@ class Seen:
     @property
     def fresh(self) -> Change | None:
         """How a fresh process's view differs; ``None`` where nobody looked. Hidden where it cannot be shown."""
-        if Field.FRESH in self.declaration.hidden:
-            raise HiddenFieldError(Field.FRESH)
+        self.wants(Field.FRESH)
         return self.fresh_change
+
+    def wants(self, field: Field) -> None:
+        """Say that a predicate is about to read a field. Raises `HiddenFieldError` where the implementation cannot show it."""
+        if field in self.declaration.hidden:
+            raise HiddenFieldError(field)
 
     def plan(self, plan: Plan) -> Plan:
         """A plan whose contents a predicate wants to read. Hidden where the implementation shows none."""
-        if Field.PLAN in self.declaration.hidden:
-            raise HiddenFieldError(Field.PLAN)
+        self.wants(Field.PLAN)
         return plan
 
     @property
