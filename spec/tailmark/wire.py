@@ -195,7 +195,7 @@ MAY_BE_HIDDEN: Final[Mapping[type, frozenset[str]]] = {
 
 
 def result_of(method: str, plain: object, hidden: Collection[Field]) -> object:
-    """A method's result from its JSON, in which hidden fields may be left out. Raises `JsonFormError`."""
+    """A method's result from its JSON. Hidden fields may be left out, and mean nothing if they are not. Raises `JsonFormError`."""
     if hidden and isinstance(plain, Mapping):
         plain = {name: _shown(name, part, hidden) for name, part in plain.items()}
     (_, target) = METHODS[method]
@@ -211,8 +211,16 @@ def _shown(name: str, part: object, hidden: Collection[Field]) -> object:
     match name:
         case "observation" | "change":
             return _filled(part, hidden)
-        case "outcome" if isinstance(part, dict) and isinstance(part.get("plan"), dict):
-            return {**part, "plan": _with(part["plan"], _in_plan(hidden))}
+        case "outcome" if isinstance(part, dict):
+            shown = {**part}
+            if isinstance(part.get("plan"), dict):
+                # A plan travels back with its commit: what it says stays as it is.
+                shown["plan"] = {**_in_plan(hidden), **part["plan"]}
+            if "request" in part:
+                shown["request"] = _with_each(
+                    part["request"], "items", lambda item: _with(item, _in_item(hidden))
+                )
+            return shown
         case _:
             return part
 
@@ -223,9 +231,13 @@ def _in_plan(hidden: Collection[Field]) -> Mapping[str, object]:
     return {name: value for field in hidden for name, value in _OF_PLAN.get(field, {}).items()}
 
 
+def _in_item(hidden: Collection[Field]) -> Mapping[str, object]:
+    return {"estimate": 0} if Field.ESTIMATE in hidden else {}
+
+
 def _filled(part: object, hidden: Collection[Field]) -> object:
     in_view = dict(_OF_SESSION[field] for field in hidden if field in _OF_SESSION)
-    in_item: Mapping[str, object] = {"estimate": 0} if Field.ESTIMATE in hidden else {}
+    in_item = _in_item(hidden)
 
     def view(value: object) -> object:
         return _with_each(_with(value, in_view), "projection", lambda item: _with(item, in_item))
@@ -243,8 +255,9 @@ def _is_checkpoint(content: object) -> bool:
     return isinstance(content, dict) and content.get("kind") == Checkpoint.kind
 
 
-def _with(value: object, defaults: Mapping[str, object]) -> object:
-    return {**defaults, **value} if isinstance(value, dict) else value
+def _with(value: object, hidden: Mapping[str, object]) -> object:
+    # What is hidden means nothing, also where it is shown in one place and not in another.
+    return {**value, **hidden} if isinstance(value, dict) else value
 
 
 def _with_each(value: object, name: str, change: Callable[[object], object]) -> object:

@@ -70,6 +70,11 @@ class Offer:
 
     def _refuses(self, operation: Operation, known: Known) -> bool:
         """Whether a caller who looks first would not ask. A `noop` is a success, and a reply that is no summary is the summariser's fault."""
+        if isinstance(operation, Send):
+            scene, session = known.scene, operation.session
+            if scene.knows_session(session) and not scene.is_stable(session):
+                # What is sent as steering is skipped where it does not fit.
+                return True
         begun = {(one.plan.session, one.plan.id): one for one in known.plans}
         if isinstance(operation, CommitCompaction):
             plan = begun.get((operation.plan.session, operation.plan.id))

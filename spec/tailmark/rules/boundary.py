@@ -21,7 +21,7 @@ from tailmark.rules.compactions import (
     tail_cost,
     tail_costs,
 )
-from tailmark.rules.scene import HiddenFieldError, Mark
+from tailmark.rules.scene import Mark
 from tailmark.rules.verdicts import HOLDS, Result, Seen, Violated, holds_if
 
 
@@ -104,8 +104,7 @@ def _budget(seen: Seen, chosen: Chosen) -> tuple[Plan, Tokens] | None:
     plan = plan_behind(seen)
     if plan is None:
         return None
-    if Field.BUDGETS in seen.declaration.hidden:
-        raise HiddenFieldError(Field.BUDGETS)
+    seen.wants(Field.BUDGETS)
     return (plan, plan.budgets.tail) if plan.budgets.tail is not None else None
 
 
@@ -148,8 +147,7 @@ def bnd_4(seen: Seen) -> Result:
     plan = plan_behind(seen) if _keeps_turns(seen) else None
     if plan is None:
         return None
-    if Field.BUDGETS in seen.declaration.hidden:
-        raise HiddenFieldError(Field.BUDGETS)
+    seen.wants(Field.BUDGETS)
     budget = plan.budgets.tail
     fitting = fitting_places(chosen, budget)
     if len(fitting) < 2 or chosen.place not in fitting:
@@ -335,6 +333,7 @@ def bnd_9a(seen: Seen) -> Result:
     plan = plan_behind(seen)
     if plan is None:
         return None
+    seen.wants(Field.BUDGETS)
     budget = plan.budgets.tail
     if budget is not None and tail_cost(chosen, 0) > budget:
         return None
