@@ -19,7 +19,7 @@ from tailmark_conformance.scenarios.playing import Play
 from tailmark_conformance.scenarios.words import assistant, summary, tool, user
 from tailmark_reference.model.subject import ModelSubject
 
-LOG = tuple(one for one in Field if one is not Field.OUTCOME)
+LOG = tuple(one for one in Field if one not in (Field.OUTCOME, Field.RECORD))
 """What a recorded session cannot show."""
 
 

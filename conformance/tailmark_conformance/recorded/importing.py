@@ -182,8 +182,8 @@ class Importer(Protocol):
         ...
 
 
-_SHOWN = (Field.OUTCOME,)
-"""Nodes, their parents and leaves are always shown. A checkpoint in a log is a commit that succeeded."""
+_SHOWN = (Field.OUTCOME, Field.RECORD)
+"""Nodes, their parents and leaves are always shown. A checkpoint in a log is a commit that succeeded, and its record is read off the log."""
 
 
 def declaration_of(implementation: str, readings: Readings) -> Declaration:
