@@ -55,12 +55,11 @@ def trg_7(seen: Seen) -> Result:
         budgets = seen.plan(seen.operation.plan).budgets
     if budgets.window == 0:
         return None
-    pressure = request_pressure(seen)
-    size = pressure.tokens if pressure is not None else 0
-    if not isinstance(seen.operation, CommitCompaction):
-        size = max(size, seen.after.occupancy(session).tokens)
-    else:
+    if isinstance(seen.operation, CommitCompaction):
         size = _size_of(seen, seen.operation.plan)
+    else:
+        pressure = request_pressure(seen)
+        size = max(pressure.tokens if pressure is not None else 0, seen.after.occupancy(session).tokens)
     return holds_if(
         size <= budgets.safe,
         f"expected a request of at most {budgets.safe} to be sent, saw one of {size}",
