@@ -3,7 +3,7 @@ damage is found at its place."""
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from types import NoneType, UnionType
@@ -16,10 +16,12 @@ from attrs import frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tailmark import json_text
 from tailmark.budgets import Model
 from tailmark.json_form import (
     JsonFormError,
     dump_plain,
+    dump_vocabulary,
     dumps,
     loads,
     parse,
@@ -68,6 +70,11 @@ class TestTheBytes:
     @settings(LARGE)
     def test_are_the_same_with_and_without_the_accelerator(self, value: object) -> None:
         assert dumps(value) == orjson.dumps(unstructure(value)) == slow_dumps(unstructure(value))
+
+    @given(value=values(Operation) | values(Outcome))
+    def test_are_the_same_where_it_is_plain_already(self, value: object) -> None:
+        plain = {"id": 1, "params": unstructure(value)}
+        assert dump_vocabulary(plain) == dump_plain(plain)
 
     def test_of_plain_values_are_the_standard_librarys(self) -> None:
         assert dump_plain({"ä": [1e-7, 1e16, 2**70, None, True]}) == (
@@ -327,6 +334,7 @@ class TestAnythingElse:
 
     def test_no_json(self) -> None:
         assert "no JSON" in problems_of("{", Model)["$"]
+        assert "byte order mark" in problems_of('\ufeff{"name": "m"}', Model)["$"]
         assert problems_of('{"name": "' + "\\ud800" + '"}', Model) == {
             "$.name": "lone surrogate at character 0"
         }
@@ -369,6 +377,14 @@ class TestWriting:
     def test_plain_values_that_json_does_not_have(self, wrong: object) -> None:
         with pytest.raises(JsonFormError, match=r"^\$\.a\[1\]: "):
             dump_plain({"a": [0, wrong]})
+
+    @pytest.mark.parametrize("fast", [json_text.fast_dumps, None], ids=["fast", "slow"])
+    def test_texts_among_plain_values_of_the_vocabulary(
+        self, fast: Callable[[object], bytes] | None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(json_text, "fast_dumps", fast)
+        with pytest.raises(JsonFormError, match=r"^\$\.a\[1\]: lone surrogate"):
+            dump_vocabulary({"a": [0, _LONE]})
 
 
 def _with_defaults(value: attrs.AttrsInstance) -> dict[str, object]:

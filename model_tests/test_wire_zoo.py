@@ -8,6 +8,7 @@ import pytest
 from attrs import frozen
 
 from tailmark_conformance.cli import Exit, main
+from zoo import BROKEN
 
 ZOO: Final = Path(__file__).with_name("zoo.py")
 
@@ -56,6 +57,11 @@ def _checked(kind: str, capfd: pytest.CaptureFixture[str], *options: str) -> tup
     captured = capfd.readouterr()
     assert "Traceback" not in captured.err
     return code, captured.out + captured.err
+
+
+def test_every_broken_kind_is_in_the_table() -> None:
+    """None of the zoo goes without a verdict."""
+    assert set(TABLE) == set(BROKEN)
 
 
 @pytest.mark.parametrize("kind", TABLE)

@@ -187,6 +187,16 @@ MAKERS: Final[Mapping[str, _Maker]] = {
 }
 """Kinds that speak the wire as they should."""
 
+_AT_START: Final = ("dies_at_start", "hangs_at_start", "speaks_first", "does_nothing")
+_CONFORM: Final = ("right", "hangs_at_shutdown")
+
+BROKEN: Final = (
+    *_AT_START,
+    *(name for name in vars(_Zoo) if not name.startswith("_") and name not in _CONFORM),
+    *MAKERS,
+)
+"""Every kind that does not conform."""
+
 
 def main(kind: str) -> None:
     """Be an adapter of that kind."""

@@ -51,7 +51,7 @@ def request_line(calls: Sequence[Call], validator: Validator | None = None) -> b
     if validator is not None:
         for request in requests:
             validator.request(request)
-    return json_form.dump_plain(requests[0] if len(requests) == 1 else requests) + b"\n"
+    return json_form.dump_vocabulary(requests[0] if len(requests) == 1 else requests) + b"\n"
 
 
 def results_of(

@@ -88,8 +88,8 @@ class Server:
         except JsonFormError as error:
             return json_form.dump_plain(_failed(None, CallError(PARSE_ERROR, f"{error}")))
         if isinstance(asked, list) and asked:
-            return json_form.dump_plain([self._response(request) for request in asked])
-        return json_form.dump_plain(self._response(asked))
+            return json_form.dump_vocabulary([self._response(request) for request in asked])
+        return json_form.dump_vocabulary(self._response(asked))
 
     def _response(self, request: object) -> dict[str, object]:
         if not isinstance(request, Mapping):
