@@ -18,7 +18,7 @@ from tailmark_conformance.explorers.walks import Walk
 from tailmark_conformance.recording import Recorder
 from tailmark_conformance.reports.drawing import draw_tree, scene_of
 from tailmark_conformance.reports.story import quoted, tell_operation, tell_outcome
-from tailmark_conformance.reports.terminal import story_lines
+from tailmark_conformance.reports.words import story_lines
 from tailmark_conformance.scenarios.playing import Play
 from tailmark_conformance.scenarios.words import assistant, summary, user
 from tailmark_reference.model.subject import ModelSubject

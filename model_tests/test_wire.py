@@ -23,11 +23,11 @@ from tailmark.wire import Observe, Perform
 from tailmark_conformance.examination import ClauseReport, examine, selection_of
 from tailmark_conformance.explorers.generated import Effort, Source, explore
 from tailmark_conformance.subjects.calls import Call, request_line, results_of
+from tailmark_conformance.subjects.declaring import Declaring
 from tailmark_conformance.subjects.failures import AnsweredError, ProtocolError
 from tailmark_conformance.subjects.serving import Server
 from tailmark_conformance.subjects.stdio import StdioSubject
 from tailmark_conformance.subjects.targets import Target, served
-from wrong_subjects import Declaring
 
 SERVE: Final = (sys.executable, "-m", "tailmark_conformance", "serve")
 EFFORT: Final = Effort(seed=1, examples=20, steps=30, workers=1)

@@ -12,8 +12,8 @@ from tailmark.declarations import Capability, Declaration, Deviation, Field
 from tailmark.identifiers import ClauseId, Revision, SessionId
 from tailmark.operations import Fork, Operation, Restart, Undo
 from tailmark.outcomes import NoopReason, Outcome, RefusalCode, Refused
-from tailmark.subjects import Subject
 from tailmark.views import Observation
+from tailmark_conformance.subjects.declaring import Declaring
 from tailmark_reference.model.places import Choice, manual_places
 from tailmark_reference.model.rules import RULES
 from tailmark_reference.model.subject import ModelSubject
@@ -62,18 +62,6 @@ def departs() -> ModelSubject:
 def _youngest_place(choice: Choice) -> int | None:
     places = manual_places(choice)
     return places[-1] if places else None
-
-
-class Declaring:
-    """A subject that says something else of itself."""
-
-    def __init__(self, subject: Subject, declaration: Declaration) -> None:
-        self.declaration = declaration
-        self.reset = subject.reset
-        self.perform = subject.perform
-        self.observe = subject.observe
-        self.observe_fresh = subject.observe_fresh
-        self.close = subject.close
 
 
 def deviates() -> Declaring:

@@ -1,7 +1,6 @@
 """One check from the words of the command line to its report: profiles, settings, and what is shown meanwhile."""
 
 import difflib
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -17,9 +16,11 @@ from rich.text import Text
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
 from tailmark_conformance.examination import CheckReport, examine, selection_of
-from tailmark_conformance.explorers.generated import Effort, Found, explore, processes
+from tailmark_conformance.explorers.generated import Effort, Exploration, Found, explore, processes
+from tailmark_conformance.explorers.rerunning import rerun_on
 from tailmark_conformance.explorers.runs import MODEL
 from tailmark_conformance.reports.story import tell_operation, tell_outcome
+from tailmark_conformance.subjects.reference import InPlaceOf, has_readings
 from tailmark_conformance.subjects.stdio import SECONDS
 from tailmark_conformance.subjects.targets import Target, TargetNameError, default_store_dir
 
@@ -71,19 +72,6 @@ def clause_named(name: str) -> ClauseId:
     raise UsageError(f"unknown clause {name!r}: {hint}")
 
 
-def usable_json_path(path: Path | None) -> None:
-    """Raises `UsageError` for a file that could not be written in the end."""
-    if path is None:
-        return
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise UsageError(f"--json {path}: there is no folder {folder}: make it first")
-    if path.is_dir():
-        raise UsageError(f"--json {path}: this is a folder: name a file")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"--json {path}: it cannot be written: name another file")
-
-
 def usable_store_dir(path: Path | None) -> Path:
     """The folder for stores. Raises `UsageError` if no store could be written there."""
     folder = path if path is not None else default_store_dir()
@@ -107,6 +95,28 @@ class Check:
     clauses: tuple[ClauseId, ...]
     profile: Profile
     effort: Effort
+    is_partial: bool = False
+    """Whether it is less than its profile asks for."""
+
+
+def target_named(
+    words: Sequence[str], *, store_dir: Path | None, timeout: float = SECONDS, validate: bool = False
+) -> Target:
+    """The target of the words on a command line. Raises `UsageError`."""
+    if not words:
+        raise UsageError("no target given: name reference, module:attribute, or -- and a program")
+    if not timeout > 0:
+        raise UsageError(f"--timeout {timeout:g}: use a number of seconds above 0")
+    target = Target(
+        words=tuple(words), store_dir=usable_store_dir(store_dir), seconds=timeout, validate=validate
+    )
+    try:
+        target.check_name()
+    except TargetNameError as error:
+        raise UsageError(str(error)) from None
+    if validate and not target.is_program:
+        raise UsageError(f"--validate: {target.name} is no program, so there are no lines to validate")
+    return target
 
 
 def prepare(
@@ -127,19 +137,7 @@ def prepare(
     if examples is not None and examples < 1:
         raise UsageError(f"--examples {examples}: use a whole number from 1")
     chosen = tuple(dict.fromkeys(clause_named(clause) for clause in clauses))
-    if not words:
-        raise UsageError("check: no target given: name reference, module:attribute, or -- and a program")
-    if not timeout > 0:
-        raise UsageError(f"--timeout {timeout:g}: use a number of seconds above 0")
-    target = Target(
-        words=tuple(words), store_dir=usable_store_dir(store_dir), seconds=timeout, validate=validate
-    )
-    try:
-        target.check_name()
-    except TargetNameError as error:
-        raise UsageError(str(error)) from None
-    if validate and not target.is_program:
-        raise UsageError(f"--validate: {target.name} is no program, so there are no lines to validate")
+    target = target_named(words, store_dir=store_dir, timeout=timeout, validate=validate)
     size = SIZES[profile]
     return Check(
         target=target,
@@ -153,6 +151,7 @@ def prepare(
             # A number that was asked for is kept to.
             rounds=_ROUNDS if examples is None else 0,
         ),
+        is_partial=bool(chosen) or examples is not None,
     )
 
 
@@ -162,6 +161,8 @@ def run_check(check: Check, console: Console, bar: Console) -> CheckReport:
     selection = selection_of(check.clauses)
     with _listening(check, console, bar) as listener:
         exploration = explore(check.target, selection, check.effort, listener)
+        if not check.target.is_reference and has_readings(exploration.declaration.readings):
+            exploration = rerun_on(_reference_for(check.target, exploration), exploration, selection)
     return examine(
         exploration,
         selection,
@@ -169,7 +170,12 @@ def run_check(check: Check, console: Console, bar: Console) -> CheckReport:
         profile=check.profile.value,
         seconds=time.monotonic() - began,
         store_dir=check.target.store_dir if check.target.stores_files else None,
+        complete=not check.is_partial,
     )
+
+
+def _reference_for(target: Target, exploration: Exploration) -> InPlaceOf:
+    return InPlaceOf(told=exploration.declaration, store_dir=target.store_dir, over_wire=target.is_program)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The command line: `tailmark check`, `tailmark explain`, `tailmark audit`, `tailmark export`, `tailmark serve`.
+"""The command line: `tailmark check`, `tailmark replay`, `tailmark explain`, `tailmark audit`, `tailmark export`, `tailmark serve`.
 
 Exit codes: 0 conforms, 1 does not, 2 usage, 3 the subject could not be run, 4 an error of the suite,
 130 interrupted.
@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import IntEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +21,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from tailmark import json_form
+from tailmark_conformance.baseline import BaselineError
+from tailmark_conformance.capsules import FOLDER, CapsuleError, capsule_files, read_capsule
 from tailmark_conformance.checking import (
     DEFAULT_SEED,
     Profile,
@@ -27,13 +30,17 @@ from tailmark_conformance.checking import (
     clause_named,
     prepare,
     run_check,
-    usable_json_path,
+    target_named,
 )
 from tailmark_conformance.exporting import export_session
+from tailmark_conformance.gating import Gate
+from tailmark_conformance.outputs import Outputs, usable_file, write_file
 from tailmark_conformance.recorded.audit import audit_files, exit_code
 from tailmark_conformance.recorded.audit_text import print_report as print_audit
+from tailmark_conformance.replaying import Result, replay_capsule
 from tailmark_conformance.reports.explanation import explanation_lines, list_lines
-from tailmark_conformance.reports.json_report import report_bytes
+from tailmark_conformance.reports.replay_text import closing_line as replay_closing_line
+from tailmark_conformance.reports.replay_text import print_replayed
 from tailmark_conformance.reports.terminal import print_report
 from tailmark_conformance.subjects.serving import serve as serve_on
 from tailmark_conformance.subjects.stdio import SECONDS
@@ -76,19 +83,15 @@ def _console(*, stderr: bool = False) -> Console:
     return _PlainConsole(file=stream, highlight=False, width=None if stream.isatty() else _WIDTH)
 
 
-def _write_json(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise UsageError(
-            f"--json {path}: it cannot be written ({error.strerror}): name another file"
-        ) from None
-
-
 @app.command
 def check(
     *target: str,
     json: Path | None = None,
+    junit: Path | None = None,
+    markdown: Path | None = None,
+    capsules: Annotated[Path, Parameter(env_var="TAILMARK_CAPSULES")] = Path(FOLDER),
+    baseline: Path | None = None,
+    update_baseline: Annotated[bool, Parameter(negative="")] = False,
     seed: int = DEFAULT_SEED,
     examples: int | None = None,
     clause: Annotated[tuple[str, ...], Parameter(consume_multiple=False)] = (),
@@ -107,6 +110,16 @@ def check(
         returns a subject, or, behind ``--``, a program with its arguments that speaks the wire on its stdin and stdout.
     json
         Write the report to this file as well.
+    junit
+        Write the report to this file as JUnit XML, a test case for each clause.
+    markdown
+        Write the report to this file as Markdown, for the summary page of a CI run.
+    capsules
+        The folder for capsules: a file for each clause that fails, for ``tailmark replay``.
+    baseline
+        A TOML file of known failures: they are accepted, and an entry that nothing fails with any more is a failure.
+    update_baseline
+        Bring the baseline's file up to date, or make it. A whole profile is needed for it.
     seed
         The same seed on the same code makes the same check.
     examples
@@ -125,7 +138,10 @@ def check(
     validate
         Hold every line of a program against the JSON Schemas, both ways. It is slower.
     """
-    usable_json_path(json)
+    outputs = Outputs(json=json, junit=junit, markdown=markdown, capsules=capsules)
+    outputs.check()
+    if update_baseline and baseline is None:
+        raise UsageError("--update-baseline: name the file with --baseline FILE")
     if workers is not None and workers < 1:
         raise UsageError(f"--workers {workers}: use a whole number from 1")
     prepared = prepare(
@@ -139,12 +155,57 @@ def check(
         timeout=timeout,
         validate=validate,
     )
+    gate = Gate.of(prepared, baseline, updates=update_baseline) if baseline is not None else None
     console = _console()
     report = run_check(prepared, console, _console(stderr=True))
-    print_report(report, console)
-    if json is not None:
-        _write_json(json, report_bytes(report))
-    return Exit.CONFORMS if report.conforms else Exit.DOES_NOT
+    told: str | None = None
+    if gate is not None:
+        report, told = gate.judged(report, datetime.now(tz=UTC).date())
+    written = outputs.write(report)
+    print_report(report, console, capsules=written, command=prepared.target.command)
+    if told is not None:
+        console.print(told, markup=False, soft_wrap=True)
+    if report.conforms:
+        return Exit.CONFORMS
+    return Exit.SUITE_ERROR if report.is_suite_error else Exit.DOES_NOT
+
+
+@app.command
+def replay(
+    capsule: Path,
+    *target: str,
+    store_dir: Path | None = None,
+    timeout: float = SECONDS,
+    validate: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Run a failure again: FIXED, STILL FAILS, or ERROR where it cannot be told.
+
+    Parameters
+    ----------
+    capsule
+        A file that a failing check wrote, or a folder of them.
+    target
+        What is to be run, as in ``tailmark check``. A capsule names no command.
+    store_dir
+        Where stores are written.
+    timeout
+        How many seconds a call to a program may take.
+    validate
+        Hold every line of a program against the JSON Schemas.
+    """
+    chosen = target_named(target, store_dir=store_dir, timeout=timeout, validate=validate)
+    read = [(path, read_capsule(path)) for path in capsule_files(capsule)]
+    console = _console()
+    results = []
+    for path, one in read:
+        replayed = replay_capsule(one, chosen)
+        print_replayed(path, replayed, console)
+        results.append(replayed)
+    if len(results) > 1:
+        console.print(replay_closing_line(results), markup=False, soft_wrap=True)
+    if any(one.result is Result.ERROR for one in results):
+        return Exit.NOT_RUN
+    return Exit.DOES_NOT if any(one.result is Result.STILL_FAILS for one in results) else Exit.CONFORMS
 
 
 @app.command
@@ -176,12 +237,12 @@ def audit(*files: Path, json: Path | None = None) -> int:
     """
     if not files:
         raise UsageError("audit: no file given: name at least one recorded session")
-    usable_json_path(json)
+    usable_file("--json", json)
     with _bytes_bar(_console(stderr=True)) as progress:
         report = audit_files(files, progress)
     print_audit(report, _console())
     if json is not None:
-        _write_json(json, json_form.dumps(report) + b"\n")
+        write_file("--json", json, json_form.dumps(report) + b"\n")
     return exit_code(report)
 
 
@@ -239,7 +300,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         result = app(tokens, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         return _complain(" ".join(str(error).split()), Exit.USAGE)
-    except UsageError as error:
+    except (UsageError, BaselineError, CapsuleError) as error:
         return _complain(str(error), Exit.USAGE)
     except TargetError as error:
         return _complain(f"the subject could not be run: {error}", Exit.NOT_RUN)

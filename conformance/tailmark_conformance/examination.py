@@ -9,6 +9,7 @@ from tailmark.catalogue import Level, clauses
 from tailmark.declarations import Capability, Declaration, Deviation
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
+from tailmark_conformance.baseline import KnownFailure
 from tailmark_conformance.explorers.generated import Exploration, Found
 from tailmark_conformance.explorers.runs import CRASH, HANG, MODEL, ORACLES, PROTOCOL, Selection
 from tailmark_conformance.verdicts import Verdict
@@ -19,7 +20,7 @@ _NO_ANSWER = {CRASH: Verdict.CRASH, HANG: Verdict.HANG, PROTOCOL: Verdict.PROTOC
 
 @frozen(kw_only=True)
 class ClauseReport:
-    """One clause: its verdict, how often it was exercised, and the fault if there is one.
+    """One clause: its verdict, how often it was exercised, and the fault if there is one. ``known`` is the baseline's entry for it.
 
     `MODEL` and `CRASH`, `HANG` and `PROTOCOL` stand in the list as well, with the level MUST and without a capability.
     """
@@ -31,11 +32,15 @@ class ClauseReport:
     exercised: int
     found: Found | None = None
     deviation: Deviation | None = None
+    known: KnownFailure | None = None
 
 
 @frozen(kw_only=True)
 class CheckReport:
-    """What a check has to say. ``seconds`` is all that differs between two checks of the same code with the same seed."""
+    """What a check has to say. ``seconds`` is all that differs between two checks of the same code with the same seed.
+
+    ``complete``: every run of the profile was made, by every clause. ``stale`` are entries of the baseline that nothing fails with any more.
+    """
 
     subject: str
     profile: str
@@ -48,11 +53,28 @@ class CheckReport:
     clauses: tuple[ClauseReport, ...]
     disagreements: tuple[Found, ...]
     witnesses: Mapping[str, int]
+    complete: bool = True
+    stale: tuple[KnownFailure, ...] = ()
 
     @property
     def conforms(self) -> bool:
-        """Whether no clause says otherwise, and the oracles agree."""
-        return not self.disagreements and all(clause.verdict.conforms for clause in self.clauses)
+        """Whether no clause says otherwise, the oracles agree, and the baseline is up to date."""
+        return not self.disagreements and not self.stale and not self.wrong
+
+    @property
+    def wrong(self) -> tuple[ClauseReport, ...]:
+        """The clauses that make the check fail."""
+        return tuple(clause for clause in self.clauses if not clause.verdict.conforms)
+
+    @property
+    def is_suite_error(self) -> bool:
+        """Whether all that is wrong is the suite's own fault."""
+        return (
+            bool(self.wrong)
+            and not self.disagreements
+            and not self.stale
+            and all(clause.verdict is Verdict.SUITE_ERROR for clause in self.wrong)
+        )
 
 
 def selection_of(chosen: Sequence[ClauseId] = ()) -> Selection:
@@ -71,8 +93,9 @@ def examine(
     profile: str,
     seconds: float,
     store_dir: Path | None,
+    complete: bool = True,
 ) -> CheckReport:
-    """The report of an exploration."""
+    """The report of an exploration. ``complete`` says whether it was a profile's, by every clause."""
     found = {one.fault.clause: one for one in exploration.found if one.fault.clause != ORACLES}
     reports = [_clause_report(clause, exploration, found.get(clause)) for clause in selection.clauses]
     if selection.model:
@@ -101,11 +124,14 @@ def examine(
         clauses=tuple(reports),
         disagreements=tuple(one for one in exploration.found if one.fault.clause == ORACLES),
         witnesses=dict(sorted(exploration.witnesses.items())),
+        complete=complete and exploration.complete,
     )
 
 
 def _broken(found: Found, verdict: Verdict) -> Verdict:
-    return verdict if found.repeats else Verdict.FLAKY
+    if not found.repeats:
+        return Verdict.FLAKY
+    return Verdict.SUITE_ERROR if found.on_reference else verdict
 
 
 def _model_report(exploration: Exploration, found: Found | None) -> ClauseReport:

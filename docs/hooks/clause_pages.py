@@ -14,7 +14,7 @@ from tailmark.judge import PREDICATES, StepVerdict, judge_trace
 from tailmark.outcomes import Outcome
 from tailmark_conformance.reports.drawing import draw_tree, scene_of
 from tailmark_conformance.reports.story import tell_outcome
-from tailmark_conformance.reports.terminal import story_lines
+from tailmark_conformance.reports.words import story_lines
 from tailmark_conformance.scenarios.writing import SCENARIOS
 
 _CLAUSE_ID = re.compile(r"\b[A-Z]+-[A-Z0-9]+\b")

@@ -90,13 +90,14 @@ def processes() -> int:
 class Found:
     """A fault, the run that has it, and the number of the generated run in which it came up first.
 
-    ``repeats`` is false if the same script did not show the fault a second time.
+    ``repeats`` is false if the same script did not show the fault a second time. ``on_reference``: the reference in the subject's place shows it too.
     """
 
     fault: Fault
     run: Run
     example: int
     repeats: bool = True
+    on_reference: bool = False
 
     @property
     def key(self) -> FaultKey:
@@ -145,7 +146,7 @@ class Exploration:
     """What was seen. ``holds`` says how often a clause was exercised and held; ``witnesses`` in how many runs each was reached.
 
     ``effort`` is the one made: its ``examples`` count the runs of further rounds too, and none is left.
-    ``found`` has one shrunk fault for each key, in the order in which the runs came upon them.
+    ``found`` has one shrunk fault for each key, in the order in which the runs came upon them. ``complete``: no run was left out.
     """
 
     declaration: Declaration
@@ -155,6 +156,7 @@ class Exploration:
     hidden: frozenset[ClauseId]
     witnesses: Counter[str]
     found: tuple[Found, ...]
+    complete: bool = True
 
 
 class _Tally:
@@ -279,6 +281,7 @@ def explore(
         hidden=frozenset(tally.hidden),
         witnesses=tally.witnesses,
         found=tuple(_shrunk(source, selection, tally.found, listener)),
+        complete=not tally.is_over,
     )
 
 
@@ -323,9 +326,15 @@ def _shrunk(
             shrinker = Shrinker(key, attempt, most)
             smallest = shrinker.shrink(found.run.script)
             left -= shrinker.runs
-            shrunk[key] = (
-                Found(fault=smallest.faults[key], run=smallest, example=found.example)
-                if smallest is not None
-                else evolve(found, repeats=False)
+            if smallest is None:
+                shrunk[key] = evolve(found, repeats=False)
+                continue
+            # What came by chance may have come by chance twice.
+            again = attempt(smallest.script)
+            shrunk[key] = Found(
+                fault=smallest.faults[key],
+                run=smallest,
+                example=found.example,
+                repeats=key in again.faults,
             )
     return list(shrunk.values())

@@ -46,6 +46,8 @@ NO_ANSWER: Final = (CRASH, HANG, PROTOCOL)
 ORACLES: Final = ClauseId("ORACLES")
 """Stands for a step that one oracle admits and the other does not."""
 
+PSEUDO_CLAUSES: Final = (MODEL, *NO_ANSWER, ORACLES)
+"""What stands in the place of a clause's id without being one."""
 
 SHOULDS: Final = frozenset(one.id for one in clauses().values() if one.level is Level.SHOULD)
 """The clauses that say SHOULD: a subject that does otherwise departs and does not fail."""
@@ -82,10 +84,14 @@ FaultKey: TypeAlias = tuple[ClauseId, str]
 
 @frozen(kw_only=True)
 class Run:
-    """What one run showed. ``faults`` has the first fault of each key."""
+    """What one run showed. ``faults`` has the first fault of each key.
+
+    ``trace`` is ``None`` where nothing was wrong. Behind its steps follows what was ``unanswered``: an operation that ended the run.
+    """
 
     script: Script
     trace: Trace | None
+    unanswered: tuple[Operation, ...] = ()
     steps: int
     holds: Counter[ClauseId]
     hidden: frozenset[ClauseId]
@@ -101,6 +107,7 @@ def cut(one: Run, fault: Fault) -> Run:
         one,
         script=evolve(one.script, entries=one.script.entries[:steps]),
         trace=evolve(trace, steps=trace.steps[:steps]) if trace is not None else None,
+        unanswered=one.unanswered if steps > one.steps else (),
     )
 
 
@@ -219,6 +226,7 @@ def run(
     oracles = _Oracles(subject.declaration, sessions, model, settings, selection)
     reached: set[str] = set()
     recorder: Recorder | None = None
+    start = Change()
     operations: list[Operation] = []
     try:
         recorder = Recorder(
@@ -227,10 +235,11 @@ def run(
         fault = fault_of("the first observation", recorder.start)
         if fault is not None:
             raise fault
-        known = Known(recorder.start)
-        oracles.start(recorder.start)
+        start = recorder.start
+        known = Known(start)
+        oracles.start(start)
         watch = witnesses.Watch(known, watched, reached)
-        shown = {view.session for view in recorder.start.sessions}
+        shown = {view.session for view in start.sessions}
         for operation in source(known) if shown.issuperset(sessions) else ():
             operations.append(operation)
             step = recorder.perform(operation)
@@ -252,10 +261,21 @@ def run(
         oracles.add(Fault(clause=clause, step=len(operations) - 1, text=str(error), signature=error.name))
     steps = recorder.steps if recorder is not None else []
     # The last operation of a run that crashed has no outcome, and so no step.
-    entries = (*entries_of(steps), *operations[len(steps) :])
+    unanswered = tuple(operations[len(steps) :])
+    trace = Trace(
+        declaration=subject.declaration,
+        sessions=sessions,
+        model=model,
+        settings=settings,
+        start=start,
+        steps=tuple(steps),
+    )
     return Run(
-        script=Script(sessions=sessions, model=model, settings=settings, entries=entries),
-        trace=recorder.trace if recorder is not None and oracles.faults else None,
+        script=Script(
+            sessions=sessions, model=model, settings=settings, entries=entries_of(steps, unanswered)
+        ),
+        trace=trace if oracles.faults else None,
+        unanswered=unanswered,
         steps=len(steps),
         holds=oracles.holds,
         hidden=frozenset(oracles.hidden),

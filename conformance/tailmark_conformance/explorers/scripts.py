@@ -56,20 +56,25 @@ class Script:
     entries: tuple[Entry, ...]
 
 
-def entries_of(steps: Iterable[Step]) -> tuple[Entry, ...]:
-    """The operations of recorded steps, with each commit bound to the begin that answered its plan."""
+def entries_of(steps: Iterable[Step], unanswered: Iterable[Operation] = ()) -> tuple[Entry, ...]:
+    """The operations of recorded steps and those behind them that got no answer, each commit bound to the begin that answered its plan."""
     answered: list[Plan] = []
     entries: list[Entry] = []
     for step in steps:
-        match step.operation:
-            case CommitCompaction(plan=plan, reply=reply):
-                entries.append(_bound(plan, reply, answered))
-            case operation:
-                entries.append(operation)
+        entries.append(_entry(step.operation, answered))
         plan_begun = begun_plan(step.outcome)
         if plan_begun is not None:
             answered.append(plan_begun)
+    entries.extend(_entry(operation, answered) for operation in unanswered)
     return tuple(entries)
+
+
+def _entry(operation: Operation, answered: list[Plan]) -> Entry:
+    match operation:
+        case CommitCompaction(plan=plan, reply=reply):
+            return _bound(plan, reply, answered)
+        case _:
+            return operation
 
 
 def _bound(plan: Plan, reply: SummariserReply | None, answered: list[Plan]) -> Entry:

@@ -10,7 +10,7 @@ from tailmark.examples import ABSENT, example
 from tailmark.identifiers import ClauseId
 from tailmark.judge import PREDICATES
 from tailmark_conformance.reports.drawing import draw_tree, scene_of
-from tailmark_conformance.reports.terminal import clause_text, story_lines
+from tailmark_conformance.reports.words import clause_text, story_lines
 
 
 def list_lines() -> Iterator[str]:

@@ -3,8 +3,10 @@
 from typing import Any
 
 from tailmark.json_form import dump_plain, unstructure
+from tailmark_conformance.baseline import KnownFailure
 from tailmark_conformance.examination import CheckReport, ClauseReport
 from tailmark_conformance.explorers.generated import Found
+from tailmark_conformance.fingerprints import fingerprint
 
 
 def report_bytes(report: CheckReport) -> bytes:
@@ -27,6 +29,8 @@ def plain_report(report: CheckReport) -> dict[str, Any]:  # Any: plain JSON valu
         "clauses": [_clause(clause) for clause in report.clauses],
         "disagreements": [_failure(found) for found in report.disagreements],
         "witnesses": dict(report.witnesses),
+        "complete": report.complete,
+        "stale": [_known(entry) for entry in report.stale],
     }
 
 
@@ -40,9 +44,21 @@ def _clause(clause: ClauseReport) -> dict[str, Any]:  # Any: plain JSON values
     }
     if clause.deviation is not None:
         plain["deviation"] = unstructure(clause.deviation)
+    if clause.known is not None:
+        plain["known"] = _known(clause.known)
     if clause.found is not None:
         plain["failure"] = _failure(clause.found)
     return plain
+
+
+def _known(entry: KnownFailure) -> dict[str, str]:
+    return {
+        "clause": entry.clause,
+        "fingerprint": entry.fingerprint,
+        "reason": entry.reason,
+        "link": entry.link,
+        "expires": entry.expires.isoformat(),
+    }
 
 
 def _failure(found: Found) -> dict[str, Any]:  # Any: plain JSON values
@@ -51,5 +67,7 @@ def _failure(found: Found) -> dict[str, Any]:  # Any: plain JSON values
         "step": found.fault.step,
         "node": found.fault.node,
         "example": found.example,
+        "fingerprint": fingerprint(found),
+        "unanswered": [unstructure(operation) for operation in found.run.unanswered],
         "trace": unstructure(found.run.trace) if found.run.trace is not None else None,
     }

@@ -1,11 +1,12 @@
 """A subject behind the wire: an adapter in a process of its own, driven over its stdin and stdout (docs/wire.md)."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from tailmark.budgets import Model, Settings
 from tailmark.declarations import Capability, Declaration, Field
@@ -43,17 +44,45 @@ STARTING: Final = 5
 _ENDING_SECONDS = 1.0
 
 
+class Process(Protocol):
+    """Takes lines and answers each with a line. ``seconds`` is how long each may take. Raises `WireError`."""
+
+    seconds: float
+
+    def write(self, line: bytes) -> None:
+        """Take a line with its end."""
+        ...
+
+    def read(self) -> bytes:
+        """The next line, without its end."""
+        ...
+
+    def end(self) -> None:
+        """Let it end."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        ...
+
+
 class StdioSubject:
     """An adapter by its command. Each reset gives it an empty folder within ``folder``. ``validate``: lines are held against the JSON Schemas too.
 
-    Raises `WireError` where the adapter does not answer as it must; the next `reset` begins with a new process then.
+    ``start`` makes what stands in the place of the command's process. Raises `WireError` where the adapter does not answer as it must; the next `reset` begins with a new process then.
     """
 
     def __init__(
-        self, command: Sequence[str], folder: Path, seconds: float = SECONDS, *, validate: bool = False
+        self,
+        command: Sequence[str],
+        folder: Path,
+        seconds: float = SECONDS,
+        *,
+        validate: bool = False,
+        start: Callable[[], Process] | None = None,
     ) -> None:
         self._validator = Validator() if validate else None
-        self._command = tuple(command)
+        self._made = start or partial(AdapterProcess, tuple(command), seconds * STARTING)
         self._folder = folder
         self._seconds = seconds
         self._numbers = count(1)
@@ -61,7 +90,7 @@ class StdioSubject:
         self._store_dir: Path | None = None
         self._seen: Observation | None = None
         self._ahead: Result | None = None
-        self._process: AdapterProcess | None = None
+        self._process: Process | None = None
         self._hidden: frozenset[Field] = frozenset()
         self._declaration = self._start()
         self._hidden = frozenset(self._declaration.hidden)
@@ -145,7 +174,7 @@ class StdioSubject:
             raise ProtocolError("initialize: expected the declaration of the process before, found another")
 
     def _start(self) -> Declaration:
-        self._process = AdapterProcess(self._command, self._seconds * STARTING)
+        self._process = self._made()
         suite = f"tailmark {version('tailmark')}"
         told = self._call("initialize", Initialize(protocol=PROTOCOL, suite=suite), Initialized)
         if told.protocol != PROTOCOL:

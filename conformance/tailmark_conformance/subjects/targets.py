@@ -60,6 +60,11 @@ class Target:
         return shlex.join(self.words)
 
     @property
+    def command(self) -> str:
+        """The words as they are typed behind other words: a program behind ``--``."""
+        return f"-- {self.name}" if self.is_program else self.name
+
+    @property
     def is_reference(self) -> bool:
         """Whether both oracles must agree about it."""
         return self.words in ((REFERENCE,), (REFERENCE_MODEL,))

@@ -95,8 +95,8 @@ class SqliteSubject:
         return self.store.observe_fresh()
 
     def close(self) -> None:
-        """Close the store and delete its file."""
-        self._forget()
+        """Close the store. Its file stays."""
+        self._close()
 
     def _opened(self, path: Path) -> Store:
         return Store.open(
@@ -123,10 +123,13 @@ class SqliteSubject:
         self._store = self._opened(path)
         return Done()
 
-    def _forget(self) -> None:
+    def _close(self) -> None:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+    def _forget(self) -> None:
+        self._close()
         if self._path is not None:
             for suffix in ("", "-wal", "-shm"):
                 self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
