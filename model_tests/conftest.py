@@ -1,6 +1,7 @@
 """Hypothesis profiles for all tests: ``ci`` unless the environment variable ``HYPOTHESIS_PROFILE`` names another."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,3 +33,11 @@ settings.load_profile(PROFILE)
 def pytest_report_header(config: pytest.Config) -> str:  # noqa: ARG001  # pytest asks for this signature
     """Say once which profile runs."""
     return f"hypothesis profile of the tests: {PROFILE}"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _capsules_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Checks that fail on purpose leave nothing in the checkout."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAILMARK_CAPSULES", str(tmp_path_factory.mktemp("capsules")))
+        yield

@@ -91,7 +91,7 @@ class TestUsage:
                 ["check", "nothing"],
                 "unknown target 'nothing': use reference, reference:model, module:attribute",
             ),
-            (["check"], "check: no target given: name reference, "),
+            (["check"], "no target given: name reference, "),
             (["chek", "reference"], "Unknown command"),
             (["check", "reference", "--clause", "TREE1"], "unknown clause 'TREE1': did you mean TREE-1"),
             (["check", "reference", "--clause", "zzz"], "unknown clause 'zzz': `tailmark explain` lists all"),

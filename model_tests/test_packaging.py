@@ -20,7 +20,17 @@ PACKAGES: Final = {
 OTHERS: Final = {
     "tailmark": {"attrs", "cattrs", "orjson"},
     "tailmark_reference": {"attrs", "tailmark"},
-    "tailmark_conformance": {"attrs", "cyclopts", "jsonschema", "rich", "tailmark", "tailmark_reference"},
+    "tailmark_conformance": {
+        "attrs",
+        "cattrs",
+        "cyclopts",
+        "jsonschema",
+        "junitparser",
+        "rich",
+        "tailmark",
+        "tailmark_reference",
+        "tomlkit",
+    },
 }
 """What a package may import beside the standard library and itself."""
 # The specification's judge needs no disk, no database, no network, no clock and no chance.

@@ -16,7 +16,7 @@ from tailmark_reference.store.subject import SqliteSubject
 
 
 def test_each_reset_begins_a_new_file(tmp_path: Path) -> None:
-    """Nothing of what was before is seen or left behind."""
+    """Nothing of what was before is seen or left behind. What is durable outlives its end."""
     subject = SqliteSubject(tmp_path)
     subject.reset((S1,), MODEL, Settings())
     assert isinstance(subject.perform(Append(session=S1, message=user("U1"))), Done)
@@ -29,7 +29,7 @@ def test_each_reset_begins_a_new_file(tmp_path: Path) -> None:
     assert seen.nodes == ()
     assert subject.observe_fresh() == seen
     subject.close()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [after]
 
 
 def test_no_sessions(tmp_path: Path) -> None:

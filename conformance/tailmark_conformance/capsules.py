@@ -42,8 +42,8 @@ class Capsule:
     """A fault with the run that shows it.
 
     ``suite`` is who wrote it, with its version; ``subject`` the words that named the subject; ``example`` the number of the generated run in
-    which it came up first. ``text`` says what was expected and seen at ``step`` (from 0; -1 is the start). Behind the trace's steps follows
-    what was ``unanswered``. ``signature`` tells faults of one pseudo-clause apart.
+    which it came up first. ``text`` says what was expected and seen at the end of the trace. Behind its steps follows what was ``unanswered``.
+    ``signature`` tells faults of one pseudo-clause apart.
     """
 
     format: int
@@ -57,7 +57,6 @@ class Capsule:
     verdict: Verdict
     fingerprint: Fingerprint
     text: str
-    step: int
     trace: Trace
     unanswered: tuple[Operation, ...] = ()
 
@@ -99,7 +98,6 @@ def _capsule(clause: ClauseReport, report: CheckReport, suite: str) -> tuple[Cap
             verdict=clause.verdict,
             fingerprint=fingerprint(found),
             text=found.fault.text,
-            step=found.fault.step,
             trace=found.run.trace,
             unanswered=found.run.unanswered,
         ),
