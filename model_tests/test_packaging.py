@@ -48,8 +48,12 @@ TEXTS: Final = [
 
 
 def modules(package: str) -> list[Path]:
-    """The source files of a package."""
-    return [path for path in files() if path.suffix == ".py" and path.is_relative_to(PACKAGES[package])]
+    """The source files of a package. Templates in it are programs of their own."""
+    return [
+        path
+        for path in files()
+        if path.suffix == ".py" and path.is_relative_to(PACKAGES[package]) and "templates" not in path.parts
+    ]
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The command line: `tailmark check`, `tailmark replay`, `tailmark explain`, `tailmark audit`, `tailmark export`, `tailmark serve`.
+"""The command line: `tailmark check`, `tailmark replay`, `tailmark explain`, `tailmark audit`, `tailmark export`, `tailmark serve`, `tailmark init`.
 
 Exit codes: 0 conforms, 1 does not, 2 usage, 3 the subject could not be run, 4 an error of the suite,
 130 interrupted.
@@ -34,6 +34,7 @@ from tailmark_conformance.checking import (
 )
 from tailmark_conformance.exporting import export_session
 from tailmark_conformance.gating import Gate
+from tailmark_conformance.initialising import Language, initialise
 from tailmark_conformance.outputs import Outputs, usable_file, write_file
 from tailmark_conformance.recorded.audit import audit_files, exit_code
 from tailmark_conformance.recorded.audit_text import print_report as print_audit
@@ -276,6 +277,21 @@ def serve(target: str) -> int:
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as writer:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         serve_on(served(target), sys.stdin.buffer, writer)
+    return Exit.CONFORMS
+
+
+@app.command
+def init(folder: Path, *, language: Language) -> int:
+    """Write the beginning of an adapter, with a small implementation behind it that conforms as it stands.
+
+    Parameters
+    ----------
+    folder
+        Where to write it: a new folder, or an empty one.
+    language
+        What it is written in.
+    """
+    initialise(language, folder, _console())
     return Exit.CONFORMS
 
 
