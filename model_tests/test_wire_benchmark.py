@@ -19,9 +19,9 @@ def _benchmark() -> Mapping[str, Any]:  # Any: the names of a script
 def test_it_measures_calls_and_a_broken_adapter(capsys: pytest.CaptureFixture[str]) -> None:
     """It prints a figure for each way of calling, and one for the adapter."""
     needs_node()
-    _benchmark()["main"](calls=100, rounds=1, profiles=(), kind=("no_json",))
+    _benchmark()["main"](calls=100, rounds=1, profiles=(), kind=("answers_twice",))
     printed = capsys.readouterr().out
-    for what in ("single calls, ratio", "batches of 50, ratio", "first failure told: no_json"):
+    for what in ("single calls, ratio", "batches of 50, ratio", "first failure told: answers_twice"):
         assert what in printed
 
 

@@ -7,6 +7,7 @@ short rounds, and the median of the rounds counts.
 
 import contextlib
 import json
+import os
 import runpy
 import shutil
 import signal
@@ -238,13 +239,16 @@ def first_failure(kind: str) -> float:
     options = ("--timeout", f"{CALL_SECONDS}") if kind in WAITING else ()
     command = _check_command("--profile", "smoke", *options, "--", sys.executable, str(ZOO), kind)
     begin = time.perf_counter()
-    # The line itself is waited for, so nothing is left in a buffer.
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:  # noqa: S603  # the suite itself
+    with subprocess.Popen(  # noqa: S603  # the suite itself
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    ) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if any(told in line for told in _TOLD):
                 seconds = time.perf_counter() - begin
-                running.send_signal(signal.SIGINT)
+                # As a terminal does, to the check and to its workers.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGINT)
                 running.stdout.read()
                 return seconds
     raise RuntimeError(f"{kind}: no fault was told, exit code {running.returncode}")

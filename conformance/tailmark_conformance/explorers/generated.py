@@ -232,7 +232,9 @@ def _ignore_interrupts() -> None:
 
 
 def _chunks(source: Source, selection: Selection, effort: Effort, examples: range) -> Iterator[_Tally]:
-    chunks = [examples[start : start + _CHUNK] for start in range(0, len(examples), _CHUNK)]
+    # The first run goes alone: what is wrong in every run is told when it is over.
+    rest = [examples[start : start + _CHUNK] for start in range(1, len(examples), _CHUNK)]
+    chunks = [examples[:1], *rest]
     workers = min(effort.workers, len(chunks))
     if workers == 1:
         for chunk in chunks:
