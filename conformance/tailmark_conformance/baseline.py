@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import Attribute, field, frozen
 from cattrs import Converter, transform_error
+from cattrs.errors import ForbiddenExtraKeysError
 
 from tailmark.catalogue import clauses
 from tailmark.identifiers import ClauseId
@@ -83,6 +84,12 @@ def _told(error: BaseException, _: type | None) -> str:
     match error:
         case KeyError():
             return f"{error} is missing"
+        case ForbiddenExtraKeysError(extra_fields=extra):
+            return f"unknown key {', '.join(repr(one) for one in sorted(extra))}"
+        case TypeError() if "not iterable" in str(error):
+            return "expected a list of tables, each headed by [[known]]"
+        case AttributeError():
+            return "expected a table"
         case _:
             return " ".join(str(error).split())
 

@@ -79,6 +79,7 @@ def _tables(items: object) -> AoT:
 
 def _entry(clause: str, fingerprint: str, today: date) -> Table:
     table = tomlkit.table()
+    table.trivia.indent = "\n"
     table["clause"] = clause
     table["fingerprint"] = fingerprint
     table["reason"] = ""

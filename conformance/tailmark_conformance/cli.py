@@ -162,7 +162,12 @@ def check(
     told: str | None = None
     if gate is not None:
         report, told = gate.judged(report, datetime.now(tz=UTC).date())
-    written = outputs.write(report)
+    try:
+        written = outputs.write(report)
+    except (UsageError, CapsuleError):
+        # What was seen is not lost for a file that cannot be written.
+        print_report(report, console)
+        raise
     print_report(report, console, capsules=written, command=prepared.target.command)
     if told is not None:
         console.print(told, markup=False, soft_wrap=True)

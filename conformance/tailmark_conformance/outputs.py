@@ -51,8 +51,9 @@ class Outputs:
         """Raises `UsageError` for what could not be written in the end."""
         for flag, path, _ in self._files():
             usable_file(flag, path)
-        if self.capsules.exists() and not self.capsules.is_dir():
-            raise UsageError(f"--capsules {self.capsules}: this is no folder: name another")
+        there = next(one for one in (self.capsules, *self.capsules.absolute().parents) if one.exists())
+        if not there.is_dir():
+            raise UsageError(f"--capsules {self.capsules}: {there} is no folder: name another")
 
     def write(self, report: CheckReport) -> tuple[Path, ...]:
         """Write them all. Returns the capsules, one for each clause that failed. Raises `UsageError` and `CapsuleError`."""

@@ -45,11 +45,11 @@ def junit_bytes(report: CheckReport) -> bytes:
         suite.add_testcase(case)
     suite.add_property("summary", _clean(closing_line(report)))
     suite.update_statistics()  # type: ignore[no-untyped-call]  # the library has no types here
-    suite.time = round(report.seconds, 3)
     document = JUnitXml("tailmark")
     document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]  # as above
-    document.time = round(report.seconds, 3)
+    # The library adds up the times of cases, and these have none.
+    suite.time = document.time = round(report.seconds, 3)
     written = io.BytesIO()
     document.write(written)
     return written.getvalue()
