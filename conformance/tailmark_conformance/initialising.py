@@ -23,6 +23,7 @@ class Language(StrEnum):
     """What a template is written in."""
 
     PYTHON = "python"
+    TYPESCRIPT = "typescript"
 
 
 @frozen(kw_only=True)
@@ -37,6 +38,9 @@ class Template:
 TEMPLATES: Final = {
     Language.PYTHON: Template(
         programs=("python", "python3"), adapter="adapter.py", implementation="implementation.py"
+    ),
+    Language.TYPESCRIPT: Template(
+        programs=("node",), adapter="adapter.mjs", implementation="implementation.mjs"
     ),
 }
 

@@ -72,7 +72,7 @@ class Adapter:
         tail = (settings or {}).get("tail")
         # CHANGE: make your own, one for each session.
         self.sessions = {name: Conversation(tail) for name in sessions}
-        self.plans: dict[str, Plan] = {}
+        self.plans: dict[tuple[str, str], Plan] = {}
         return {}
 
     def perform(self, operation: Json) -> Json:
@@ -116,12 +116,13 @@ class Adapter:
         except UnstableError:
             calls = list(conversation.open_calls())
             return {"kind": "skipped", "open_calls": calls, "answer_running": False}
-        self.plans[operation["plan"]] = plan
+        self.plans[operation["session"], operation["plan"]] = plan
         return {"kind": "planned", "plan": _plan(operation, plan, conversation.tail)}
 
     def commit(self, conversation: Conversation, operation: Json) -> Json:
         """Write the checkpoint, if the reply is a summary."""
-        plan, reply = self.plans.get(operation["plan"]["id"]), operation["reply"]
+        asked, reply = operation["plan"], operation["reply"]
+        plan = self.plans.get((asked["session"], asked["id"]))
         if plan is None or reply is None:
             return {"kind": "refused", "code": "plan"}
         summary, fault = _summary(reply)
