@@ -12,7 +12,7 @@ import pytest
 import yaml
 from attrs import frozen
 
-from checkout import ROOT
+from checkout import ROOT, text_of
 from tailmark_conformance.cli import Exit
 
 ACTION: Final = ROOT / "conformance" / "action"
@@ -97,6 +97,27 @@ class TestTheFile:
             step, name = re.fullmatch(r"steps\.([a-z]+)\.outputs\.([a-z-]+)", expression).groups()  # type: ignore[union-attr]  # or the test fails
             assert step == "check"
             assert f'"{name}={{' in written
+
+
+class TestThePage:
+    def test_tells_every_input_and_output(self) -> None:
+        """With the value that it has if it is left out."""
+        page = text_of("docs/gate.md").partition("## On GitHub")[2].partition("\n## ")[0]
+        rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+        told = {name: row[-1] for row in rows for name in re.findall(r"`([a-z-]+)`", row[0])}
+        inputs = _loaded()["inputs"]
+        assert set(told) == set(inputs)
+        for name, one in inputs.items():
+            assert one.get("default", "") in told[name]
+        assert all(f"`{name}`" in page for name in _loaded()["outputs"])
+
+    def test_shows_a_use_with_inputs_that_there_are(self) -> None:
+        """And with the folder in which the action is."""
+        page = text_of("docs/gate.md")
+        (shown,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        step = yaml.safe_load(shown)["steps"][1]
+        assert re.fullmatch(r"[^@]*/conformance/action@.*", step["uses"])
+        assert set(step["with"]) <= set(_loaded()["inputs"])
 
 
 @frozen(kw_only=True)
