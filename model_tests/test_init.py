@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 from attrs import frozen
 
+from checkout import text_of
 from node import needs_node
 from tailmark_conformance.cli import Exit, main
 from tailmark_conformance.initialising import TEMPLATES, Language, template_files
@@ -134,6 +135,25 @@ class TestTemplates:
         file.write_text(before.replace(change.old, change.new), encoding="utf-8")
         assert main(command) == Exit.DOES_NOT
         assert f"{change.clause}: fail" in capsys.readouterr().out
+
+
+def test_the_page_shows_commands_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The blocks of docs/your-implementation.md with templates, each in an empty folder of its own, and README.md's line."""
+    needs_node()
+    blocks = [block for block in _BLOCK.findall(text_of("docs/your-implementation.md")) if "mine" in block]
+    assert len(blocks) == len(Language)
+    for number, block in enumerate(blocks):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        init, check = _commands(block)
+        assert init[0] == "init"
+        assert main(init) == Exit.CONFORMS
+        assert check in _commands(capsys.readouterr().out), check
+        assert main([check[0], "--examples", "2", *check[1:]]) == Exit.CONFORMS
+    assert "tailmark init --language python mine " in text_of("README.md")
 
 
 class TestFolders:

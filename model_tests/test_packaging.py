@@ -38,11 +38,11 @@ UNWANTED: Final = {"sqlite3", "socket", "random", "time", "datetime", "subproces
 
 LONGEST: Final = 500
 
-SOURCES: Final = [path for path in files() if path.suffix in (".py", ".sql", ".md", ".yml")]
+SOURCES: Final = [path for path in files() if path.suffix in (".py", ".sql", ".md", ".yml", ".mjs", ".ts")]
 TEXTS: Final = [
     path
     for path in files()
-    if path.suffix in (".py", ".sql", ".md", ".yml", ".toml", ".json", ".jsonl", "")
+    if path.suffix in (".py", ".sql", ".md", ".yml", ".mjs", ".ts", ".toml", ".json", ".jsonl", "")
     and path.name != "LICENSE"
 ]
 
