@@ -122,6 +122,10 @@ class Lack(StrEnum):
     """What would be refused, skipped or stale is the caller's to avoid."""
     INLINE_RESULTS = "inline-results"
     """Results stand in messages of their own alone."""
+    JOINT_RESULTS = "joint-results"
+    """A `tool` message has one result."""
+    INTERRUPTIONS = "interruptions"
+    """Behind an open call nothing comes but results: whoever has more to say waits for them."""
     PRELIMINARY_RESULTS = "preliminary-results"
     APPROVALS = "approvals"
 

@@ -25,6 +25,7 @@ from tailmark.outcomes import Done
 from tailmark.rules.answers import CANCELLED, SKIPPED, applicable
 from tailmark.rules.memory import KnownPlan, Memory
 from tailmark.rules.saving import STALE
+from tailmark.rules.scene import OpenAt, settle
 from tailmark.rules.verdicts import Seen
 from tailmark.views import Change
 from tailmark_conformance.explorers.known import Known, PlanState
@@ -65,6 +66,7 @@ class Offer:
         return not lacks or (
             lacks_nothing(operation, lacks)
             and not (Lack.GIVEN_IDS in lacks and _is_brought_again(operation, known))
+            and not (Lack.INTERRUPTIONS in lacks and _interrupts(operation, known))
             and not (Lack.REFUSALS in lacks and self._refuses(operation, known))
         )
 
@@ -126,7 +128,8 @@ def _messages(operation: Operation) -> tuple[Message, ...]:
 
 def _forms(operation: Operation) -> Iterator[Lack]:
     """The forms in which an operation's messages come that a subject may lack."""
-    parts = [(message.role, part) for message in _messages(operation) for part in message.parts]
+    messages = _messages(operation)
+    parts = [(message.role, part) for message in messages for part in message.parts]
     if isinstance(operation, Settle):
         parts.append((Role.ASSISTANT, operation.result))
     for role, part in parts:
@@ -137,7 +140,22 @@ def _forms(operation: Operation) -> Iterator[Lack]:
                 yield Lack.INLINE_RESULTS
             if part.preliminary:
                 yield Lack.PRELIMINARY_RESULTS
+    if any(message.role is Role.TOOL and len(message.parts) > 1 for message in messages):
+        yield Lack.JOINT_RESULTS
 
 
 def _is_brought_again(operation: Operation, known: Known) -> bool:
     return any(known.scene.node(message.id) is not None for message in _messages(operation))
+
+
+def _interrupts(operation: Operation, known: Known) -> bool:
+    """Whether a message that is no result would stand behind an open call."""
+    open_calls: tuple[OpenAt, ...] = ()
+    if isinstance(operation, Append | Send | Edit) and known.scene.knows_session(operation.session):
+        # A saved path begins at the root; these come behind the leaf.
+        open_calls = known.scene.open_calls(operation.session)
+    for message in _messages(operation):
+        if open_calls and message.role is not Role.TOOL:
+            return True
+        open_calls = settle(open_calls, message)
+    return False

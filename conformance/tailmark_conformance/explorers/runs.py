@@ -339,12 +339,13 @@ def walk(
 
 
 def replay(subject: Subject, script: Script, selection: Selection) -> Run:
-    """A script once more."""
+    """A script once more. What the subject may not be asked in the state that is reached now is left out."""
+    offer = Offer(subject.declaration)
 
     def source(known: Known) -> Iterator[Operation]:
         for entry in script.entries:
             operation = operation_of(entry, known)
-            if operation is not None:
+            if operation is not None and offer.has(operation, known):
                 yield operation
 
     return run(subject, script.sessions, script.model, script.settings, source, selection)

@@ -169,6 +169,7 @@ def _advance(seen: Seen, plan: Plan, chosen: Chosen) -> Result:
             f"expected the place at the end, saw it before {chosen.first_kept}",
             chosen.node,
         )
+    seen.wants(Field.BUDGETS)
     budget = plan.budgets.tail
     if budget is not None and tail_cost(chosen, chosen.present) > budget:
         if allowed[-1] > chosen.present:
