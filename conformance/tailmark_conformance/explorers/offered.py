@@ -82,6 +82,8 @@ class Offer:
             plan = begun.get((operation.plan.session, operation.plan.id))
             if plan is None or plan.plan != operation.plan:
                 return True
+            if (operation.reply is None) != (operation.plan.request is None):
+                return True
         plans = {
             key: KnownPlan(
                 plan=one.plan,
