@@ -18,7 +18,7 @@ _PAGES = [path for path in files() if path.suffix == ".md" and not _ELSEWHERE & 
 # These take their time; `.ci/run` runs them.
 _LONG = ("check reference",)
 # Stand-ins in descriptions.
-_PLACEHOLDERS = ("FILE…", "session.jsonl")
+_PLACEHOLDERS = ("FILE…", "session.jsonl", "pi-0.63.0")
 # What `init` writes in the examples. `test_init` runs those commands, one after the other in an empty folder.
 _WRITTEN = ("mine", "mine/adapter.py", "mine/adapter.mjs")
 

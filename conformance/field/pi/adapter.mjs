@@ -48,7 +48,13 @@ function declarationOf(version) {
       "preliminary-results",
       "approvals",
     ],
-    deviations: [],
+    deviations: [
+      {
+        clause: "BND-1",
+        reason: "a turn above keepRecentTokens is split: it is cut at an assistant message, and its beginning is summarised for itself",
+        link: `https://github.com/badlogic/pi-mono/blob/v${version}/packages/coding-agent/docs/compaction.md#split-turns`,
+      },
+    ],
   };
 }
 
