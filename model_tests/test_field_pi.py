@@ -1,24 +1,20 @@
-"""The pi coding agent on the wire: its adapter loses nothing, and the check finds in it what docs/field/pi.md tells."""
+"""The adapter of the pi coding agent loses nothing of what passes through it, so that a fault that is seen is pi's."""
 
 import json
-import os
-import re
-import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checkout import ROOT, text_of
 from node import needs_node
+from pi_agent import ADAPTER, S1, said, started, summary
 from tailmark.budgets import Model, Settings
-from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, SessionId, Tokens
+from tailmark.identifiers import CallId, ModelName, NodeId, PartId, PlanId, Tokens
 from tailmark.messages import (
     Annotation,
     AnswerEnd,
@@ -40,55 +36,20 @@ from tailmark.messages import (
     Usage,
     UsageScope,
 )
-from tailmark.operations import Append, BeginCompaction, CommitCompaction, Operation, Restart
+from tailmark.operations import Append, BeginCompaction, CommitCompaction, Restart
 from tailmark.outcomes import Committed, Done, Failed, FailureReason, Outcome, Planned
-from tailmark.plans import Checkpoint, SummaryAnswer, SummaryFailure
+from tailmark.plans import Checkpoint, SummariserReply, SummaryFailure
 from tailmark.views import Observation
-from tailmark_conformance.cli import Exit, main
 from tailmark_conformance.subjects.stdio import StdioSubject
 from vocabulary import TEXTS, values
 
-ADAPTER: Final = str(ROOT / "conformance/field/pi/adapter.mjs")
-VERSIONS: Final = ("0.63.0", "0.63.1")
-PAGE: Final = "docs/field/pi.md"
-S1: Final = SessionId("S1")
-PATIENCE: Final = 60.0
-"""Seconds that a call may take: other tests run beside these."""
-
-_INSTALL: Final = ("install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund")
-_MOST_STEPS: Final = 8
-
-
-@pytest.fixture(scope="session")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folder of each version, installed once for all tests of this file."""
-    needs_node()
-    npm = shutil.which("npm")
-    folders = {version: tmp_path_factory.mktemp(f"pi-{version}") for version in VERSIONS}
-    for version, folder in folders.items():
-        name = f"@mariozechner/pi-coding-agent@{version}"
-        if npm is None:
-            _is_missing("there is no program npm: install Node 20 or later")
-        else:
-            done = subprocess.run(  # noqa: S603  # installing the version named above
-                [npm, *_INSTALL, "--prefix", str(folder), name], capture_output=True, text=True, check=False
-            )
-            if done.returncode != 0:
-                _is_missing(f"{name} could not be installed: {done.stderr.strip()[-500:]}")
-    return folders
-
-
-def _is_missing(told: str) -> None:
-    if os.environ.get("CI"):
-        pytest.fail(told)
-    pytest.skip(told)
+VERSION: Final = "0.63.1"
 
 
 @pytest.fixture(scope="module")
-def subject(packages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioSubject]:
-    """The newer version, its lines held against the schemas."""
-    command = ("node", ADAPTER, str(packages["0.63.1"]))
-    with closing(StdioSubject(command, tmp_path_factory.mktemp("stores"), PATIENCE, validate=True)) as one:
+def subject(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioSubject]:
+    """The newer version."""
+    with started(VERSION, tmp_path_factory.mktemp("stores")) as one:
         yield one
 
 
@@ -183,7 +144,7 @@ def test_what_is_appended_comes_back(subject: StdioSubject, history: tuple[Messa
     assert after.sessions[0].branch == tuple(message.id for message in history)
 
 
-def test_content_stands_in_the_places_that_pi_has_for_it(packages: dict[str, Path], tmp_path: Path) -> None:
+def test_content_stands_in_the_places_that_pi_has_for_it(tmp_path: Path) -> None:
     """What was said is in pi's session file as pi's own blocks, so that pi reads what the suite wrote."""
     call = ToolCall(id=PartId("c"), call=CallId("call-1"), name="look", input='{"for":"it"}')
     result = ToolResult(id=PartId("r"), call=CallId("call-1"), status=ResultStatus.DENIED, text="not allowed")
@@ -196,8 +157,7 @@ def test_content_stands_in_the_places_that_pi_has_for_it(packages: dict[str, Pat
         ),
         Message(id=NodeId("T1"), role=Role.TOOL, parts=(result,)),
     )
-    command = ("node", ADAPTER, str(packages["0.63.1"]))
-    with closing(StdioSubject(command, tmp_path, PATIENCE)) as subject:
+    with started(VERSION, tmp_path) as subject:
         _emptied(subject)
         for message in messages:
             subject.perform(Append(session=S1, message=message))
@@ -216,122 +176,32 @@ def test_content_stands_in_the_places_that_pi_has_for_it(packages: dict[str, Pat
     assert tool["content"] == [{"type": "text", "text": "not allowed"}]
 
 
-# What is found --------------------------------------------------------------------------------------------------
+# Compactions ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def reports(packages: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What `check` says of each version, as JSON. Any: plain JSON values."""
-    found = {}
-    for version, folder in packages.items():
-        out = tmp_path_factory.mktemp("report")
-        words = (
-            "check",
-            "--profile",
-            "smoke",
-            "--timeout",
-            str(PATIENCE),
-            "--json",
-            str(out / "report.json"),
-        )
-        code = main((*words, "--capsules", str(out / "capsules"), "--", "node", ADAPTER, str(folder)))
-        assert code == Exit.DOES_NOT
-        found[version] = json.loads((out / "report.json").read_bytes())
-    return found
-
-
-def _clause(report: Any, clause: str) -> Any:  # Any: plain JSON values
-    (one,) = (one for one in report["clauses"] if one["id"] == clause)
-    return one
-
-
-def test_the_second_compaction_of_0_63_0_loses_what_the_first_one_kept(reports: dict[str, Any]) -> None:
-    """The fault is found without a hint: in words, and with a story of at most eight operations."""
-    found = _clause(reports["0.63.0"], "CHK-3")
-    assert found["verdict"] == "fail"
-    steps = found["failure"]["trace"]["steps"]
-    assert len(steps) <= _MOST_STEPS
-    kinds = [step["operation"]["kind"] for step in steps]
-    assert kinds.count("begin-compaction") == 2
-    assert kinds.count("commit-compaction") == 1
-    assert re.fullmatch(r"expected \w+ to be covered, saw nothing", found["failure"]["text"])
-
-
-def test_0_63_1_has_mended_it(reports: dict[str, Any]) -> None:
-    """Nothing falls through any more."""
-    found = _clause(reports["0.63.1"], "CHK-3")
-    assert found["verdict"] == "pass"
-    assert found["exercised"] > 100
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_page_has_the_verdicts(reports: dict[str, Any], version: str) -> None:
-    """The page names each clause that is broken, with its verdict for each version, and no other."""
-    table = re.findall(r"^\| ([A-Z]+-\w+) \| (\w+) \| (\w+) \|", text_of(PAGE), re.MULTILINE)
-    column = VERSIONS.index(version)
-    told = {clause: verdicts[column] for clause, *verdicts in table}
-    seen = {one["id"]: one["verdict"] for one in reports[version]["clauses"]}
-    broken = {clause: verdict for clause, verdict in seen.items() if verdict not in ("pass", "not-declared")}
-    assert {clause: verdict for clause, verdict in told.items() if verdict != "pass"} == broken
-    assert all(seen[clause] == verdict for clause, verdict in told.items())
-
-
-def _long_turn(subject: StdioSubject) -> Checkpoint:
-    """Two questions are compacted, the second one's answer grows beyond what is kept, and another compaction follows."""
-    _emptied(subject, tail=20)
-    for name in ("U1", "U2"):
-        _said(subject, name, "word " * 20)
-    _compacted(subject, "P1", SummaryAnswer(parts=(Text(id=PartId("s"), text="the user wants tea"),)))
-    _said(subject, "A2", "word " * 20)
-    _compacted(subject, "P2", SummaryAnswer(parts=(Text(id=PartId("s"), text="the turn so far"),)))
-    latest = subject.observe().nodes[-1].content
-    assert isinstance(latest, Checkpoint)
-    return latest
-
-
-def _said(subject: StdioSubject, name: str, text: str) -> None:
-    role = Role.USER if name.startswith("U") else Role.ASSISTANT
-    message = Message(id=NodeId(name), role=role, parts=(Text(id=PartId("text"), text=text),))
-    subject.perform(Append(session=S1, message=message))
-
-
-def _compacted(subject: StdioSubject, plan: str, reply: SummaryAnswer | SummaryFailure) -> Outcome:
-    begun = subject.perform(_begin(plan))
+def _compacted(subject: StdioSubject, reply: SummariserReply) -> Outcome:
+    begun = subject.perform(BeginCompaction(session=S1, plan=PlanId("P1")))
     assert isinstance(begun, Planned)
     return subject.perform(CommitCompaction(plan=begun.plan, reply=reply))
-
-
-def _begin(plan: str, instructions: str | None = None) -> Operation:
-    return BeginCompaction(session=S1, plan=PlanId(plan), instructions=instructions)
-
-
-def test_a_split_first_turn_drops_the_summary(subject: StdioSubject) -> None:
-    """What the page says of CHK-2 in 0.63.1: the stored summary says that there was no history, and the one before is gone."""
-    latest = _long_turn(subject)
-    assert latest.summary.startswith("No prior history.")
-    assert "tea" not in latest.summary
-    assert subject.observe().sessions[0].checkpoint == latest.id
 
 
 def test_a_summariser_that_fails_leaves_nothing(subject: StdioSubject) -> None:
     """pi's own error becomes the outcome, and nothing is stored."""
     _emptied(subject)
-    _said(subject, "U1", "hi")
-    _said(subject, "A1", "hello")
+    subject.perform(said("U1", "hi"))
+    subject.perform(said("A1", "hello"))
     before = subject.observe()
-    assert _compacted(subject, "P1", SummaryFailure(text="no connection")) == Failed(
-        reason=FailureReason.SUMMARISER
-    )
+    failed = Failed(reason=FailureReason.SUMMARISER)
+    assert _compacted(subject, SummaryFailure(text="no connection")) == failed
     assert subject.observe() == before
 
 
 def test_the_summary_is_the_models_answer(subject: StdioSubject) -> None:
     """A commit stores what the suite answered, under a name that it tells."""
     _emptied(subject, tail=1)
-    _said(subject, "U1", "hi")
-    _said(subject, "U2", "and now?")
-    reply = SummaryAnswer(parts=(Text(id=PartId("s"), text="they greeted"),))
-    assert _compacted(subject, "P1", reply) == Committed(checkpoint=NodeId("compaction-1"))
+    subject.perform(said("U1", "hi"))
+    subject.perform(said("U2", "and now?"))
+    assert _compacted(subject, summary("they greeted")) == Committed(checkpoint=NodeId("compaction-1"))
     latest = subject.observe().nodes[-1].content
     assert isinstance(latest, Checkpoint)
     assert (latest.id, latest.summary, latest.first_kept) == ("compaction-1", "they greeted", "U2")
