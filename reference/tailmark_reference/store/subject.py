@@ -28,7 +28,7 @@ CAPABILITIES: Final = (
 
 
 class SqliteSubject:
-    """A store in a folder of its own. Each reset begins a new file there and deletes the one before."""
+    """A store in a folder of its own. Each reset begins a new file there, and deletes the one before and any that has the new one's name."""
 
     def __init__(
         self,
@@ -70,6 +70,8 @@ class SqliteSubject:
         """Start from an empty store with these sessions. Raises `StoreError`."""
         self._forget()
         self._path = self._folder / f"store-{next(self._numbers)}.sqlite"
+        # A subject that was here before leaves its file.
+        _delete(self._path)
         self._store = self._opened(self._path)
         for session in sessions:
             self._store.add_session(session, model, settings)
@@ -131,6 +133,11 @@ class SqliteSubject:
     def _forget(self) -> None:
         self._close()
         if self._path is not None:
-            for suffix in ("", "-wal", "-shm"):
-                self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+            _delete(self._path)
             self._path = None
+
+
+def _delete(path: Path) -> None:
+    """Remove a store with its log and shared memory, where they are."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
